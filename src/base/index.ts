@@ -1,0 +1,6 @@
+export { backoff, type BackoffOptions } from './backoff.ts';
+export { sleep, systemClock, type Clock, type Timer } from './clock.ts';
+export { closest, didYouMean } from './closest.ts';
+export { canonical, digest } from './digest.ts';
+export { createFeed, type Feed, type FeedSource } from './feed.ts';
+export { silent, type Log, type LogLevel } from './log.ts';

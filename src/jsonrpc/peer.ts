@@ -1,0 +1,381 @@
+// Asks and answers over one channel: ids, the pending table, cancellation, progress, and answers to what the peer asks.
+// Knows JSON-RPC only; the few MCP conventions it needs come in as `Conventions`.
+import { isParleyError, ParleyError, RpcError } from '../errors.ts';
+import { systemClock, type Clock } from '../base/index.ts';
+import type { Channel, Ending, Origin, Problem, SendOptions } from './channel.ts';
+import {
+  rpcCode,
+  sort,
+  type ErrorObject,
+  type JsonObject,
+  type Message,
+  type Notification,
+  type Request,
+  type RequestId,
+  type Success,
+} from './message.ts';
+import { abortError, Pending, type Progress } from './pending.ts';
+
+/** How a protocol on top of JSON-RPC says the things JSON-RPC has no word for. */
+export interface Conventions {
+  /** The notification that asks the peer to stop work on our request `id`. */
+  cancel(id: RequestId, reason: string): { readonly method: string; readonly params: JsonObject };
+  /** The id of the peer's request that this notification cancels, or undefined when it is no cancellation. */
+  cancelled(notification: Notification): { readonly id: unknown; readonly reason?: string } | undefined;
+  /** The token and progress of a progress notification, or undefined when it is none. */
+  progress(notification: Notification): { readonly token: unknown; readonly progress: Progress } | undefined;
+  /** `params` with the wish for progress under `token`. */
+  wantProgress(params: JsonObject | undefined, token: RequestId): JsonObject;
+}
+
+export interface PeerOptions {
+  readonly conventions: Conventions;
+  /**
+   * Answers what the peer asks. A thrown RpcError is answered as such, anything else as -32603 without its text.
+   * `ignore` drops requests unanswered (2026-07-28 clients); absent, every request is answered -32601.
+   */
+  readonly onRequest?: RequestHandler | 'ignore';
+  /** Hears every notification that is neither progress nor cancellation of a known request. */
+  readonly onNotification?: (notification: Notification, origin: Origin | undefined) => void;
+  readonly onProblem?: (problem: Problem) => void;
+  readonly onFault?: (error: unknown, request: Request) => void;
+  readonly clock?: Clock;
+  /** Milliseconds a request waits when its own options do not say. Defaults 60,000 and 600,000. */
+  readonly timeoutMs?: number;
+  readonly maxMs?: number;
+  /** Requests in flight at once; one more is refused. Default 1,024. */
+  readonly maxInFlight?: number;
+  /** The peer's requests being answered at once; one more is refused. Default 256. */
+  readonly maxAnswering?: number;
+}
+
+export type RequestHandler = (request: Request, context: RequestContext) => Promise<JsonObject> | JsonObject;
+
+export interface RequestContext {
+  /** Aborts when the peer cancels the request or the line ends. */
+  readonly signal: AbortSignal;
+  readonly origin: Origin | undefined;
+}
+
+export interface RequestOptions {
+  readonly signal?: AbortSignal;
+  /** Milliseconds without reply or progress. Infinity waits for ever. */
+  readonly timeoutMs?: number;
+  /** Milliseconds in all. */
+  readonly maxMs?: number;
+  readonly onProgress?: (progress: Progress) => void;
+  /** How the peer is told that we stopped waiting. Default `tell`. */
+  readonly onGiveUp?: GiveUp;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly relatedTo?: RequestId;
+  /** Hears the id as soon as it is known. */
+  readonly onId?: (id: RequestId) => void;
+}
+
+/** `tell`: by a notification. `abandon`: by dropping the exchange where there is one, else by a notification. `silent`: not at all. */
+export type GiveUp = 'tell' | 'abandon' | 'silent';
+
+/** What arrived and was not used, counted. */
+export interface PeerStats {
+  /** Replies to requests whose caller had given up. */
+  stale: number;
+  /** Second replies to a request that was answered. */
+  duplicate: number;
+  /** Replies with an id that was never used. */
+  unknown: number;
+  /** Values that are not JSON-RPC. */
+  invalid: number;
+  /** Progress nobody waits for, or that does not increase. */
+  progress: number;
+}
+
+export interface Peer {
+  readonly stats: Readonly<PeerStats>;
+  /** Requests of ours that wait for a reply. */
+  readonly inFlight: number;
+  /**
+   * Sends a request and resolves with its result object, as the peer sent it.
+   * @throws RpcError what the peer answered · ParleyError `timeout`, `aborted`, `closed`, `limit`, `protocol-violation`, or the
+   * channel's own report when the line or the exchange was lost
+   */
+  request(method: string, params?: JsonObject, options?: RequestOptions): Promise<JsonObject>;
+  /** Sends a notification; resolves when it was handed over. */
+  notify(method: string, params?: JsonObject, options?: SendOptions): Promise<void>;
+  /** Resolves when the line is over, with the reason. */
+  readonly ended: Promise<Ending>;
+  /** Closes the channel; whatever still waits is rejected with `closed`. */
+  close(): Promise<void>;
+}
+
+export function createPeer(channel: Channel, options: PeerOptions): Peer {
+  return new LinePeer(channel, options);
+}
+
+class LinePeer implements Peer {
+  readonly stats: PeerStats = { stale: 0, duplicate: 0, unknown: 0, invalid: 0, progress: 0 };
+  readonly ended: Promise<Ending>;
+  readonly #channel: Channel;
+  readonly #options: PeerOptions;
+  readonly #pending: Pending<JsonObject>;
+  readonly #answering = new Map<RequestId, AbortController>();
+  readonly #timeoutMs: number;
+  readonly #maxMs: number;
+  #nextId = 1;
+  #ending: Ending | undefined;
+  #resolveEnded!: (ending: Ending) => void;
+
+  constructor(channel: Channel, options: PeerOptions) {
+    this.#channel = channel;
+    this.#options = options;
+    this.#pending = new Pending(options.clock ?? systemClock);
+    this.#timeoutMs = options.timeoutMs ?? 60_000;
+    this.#maxMs = options.maxMs ?? 600_000;
+    this.ended = new Promise((resolve) => (this.#resolveEnded = resolve));
+    channel.start({
+      message: (value, origin) => this.#receive(value, origin),
+      problem: (problem) => this.#problem(problem),
+      end: (ending) => this.#end(ending),
+    });
+  }
+
+  get inFlight(): number {
+    return this.#pending.size;
+  }
+
+  request(method: string, params?: JsonObject, options: RequestOptions = {}): Promise<JsonObject> {
+    return new Promise<JsonObject>((resolve, reject) => {
+      const { signal, onProgress } = options;
+      if (this.#ending !== undefined) return reject(this.#ending.error);
+      if (signal?.aborted) return reject(abortError(signal, method));
+      const allowed = this.#options.maxInFlight ?? 1_024;
+      if (this.#pending.size >= allowed) {
+        return reject(
+          new ParleyError('limit', `${method} was not sent: ${String(allowed)} requests are already in flight.`, {
+            details: { limit: 'inFlight', allowed, unsent: true },
+            retryable: true,
+          }),
+        );
+      }
+      const id = this.#nextId++;
+      const giveUp = (error: ParleyError) => this.#tellPeer(id, options.onGiveUp ?? 'tell', error);
+      let settle = resolve;
+      let fail: (error: Error) => void = reject;
+      if (signal !== undefined) {
+        const onAbort = () => {
+          const entry = this.#pending.forget(id);
+          if (entry === undefined) return;
+          const error = abortError(signal, method);
+          giveUp(error);
+          entry.reject(error);
+        };
+        signal.addEventListener('abort', onAbort, { once: true });
+        settle = (result) => {
+          signal.removeEventListener('abort', onAbort);
+          resolve(result);
+        };
+        fail = (error) => {
+          signal.removeEventListener('abort', onAbort);
+          reject(error);
+        };
+      }
+      this.#pending.add(id, {
+        method,
+        settle,
+        reject: fail,
+        timeoutMs: options.timeoutMs ?? this.#timeoutMs,
+        maxMs: options.maxMs ?? Math.max(this.#maxMs, options.timeoutMs ?? 0),
+        onProgress,
+        onExpire: giveUp,
+      });
+      options.onId?.(id);
+      const wire = onProgress === undefined ? params : this.#options.conventions.wantProgress(params, id);
+      this.#send(
+        wire === undefined ? { jsonrpc: '2.0', id, method } : { jsonrpc: '2.0', id, method, params: wire },
+        options,
+      ).catch((error: unknown) => this.#pending.forget(id)?.reject(asFault(error, `${method} could not be sent`)));
+    });
+  }
+
+  notify(method: string, params?: JsonObject, options?: SendOptions): Promise<void> {
+    if (this.#ending !== undefined) return Promise.reject(this.#ending.error);
+    return this.#send(params === undefined ? { jsonrpc: '2.0', method } : { jsonrpc: '2.0', method, params }, options);
+  }
+
+  close(): Promise<void> {
+    return this.#channel.close();
+  }
+
+  #send(message: Message, options?: SendOptions): Promise<void> {
+    try {
+      return this.#channel.send(message, options);
+    } catch (error) {
+      return Promise.reject(asFault(error, 'A message could not be sent'));
+    }
+  }
+
+  #tellPeer(id: RequestId, how: GiveUp, error: ParleyError): void {
+    const { conventions } = this.#options;
+    if (how === 'tell' || (how === 'abandon' && this.#channel.abandon === undefined)) {
+      const { method, params } = conventions.cancel(
+        id,
+        error.code === 'timeout' ? 'The time-out was reached.' : 'The caller cancelled.',
+      );
+      this.notify(method, params).catch(() => {
+        // The line is gone, and with it the request.
+      });
+    }
+    if (how !== 'silent') this.#channel.abandon?.(id);
+  }
+
+  #receive(value: unknown, origin: Origin | undefined): void {
+    if (this.#ending !== undefined) return;
+    const incoming = sort(value);
+    switch (incoming.kind) {
+      case 'success': {
+        const entry = this.#pending.take(incoming.message.id);
+        if (entry === undefined) this.#countUnused(incoming.message.id);
+        else entry.settle(incoming.message.result);
+        return;
+      }
+      case 'failure':
+        this.#receiveFailure(incoming.message.id ?? origin?.requestId, incoming.message.error);
+        return;
+      case 'notification':
+        this.#receiveNotification(incoming.message, origin);
+        return;
+      case 'request':
+        this.#answer(incoming.message, origin);
+        return;
+      case 'invalid':
+        this.#receiveInvalid(value, incoming.id ?? origin?.requestId, incoming.why, incoming.asks, origin);
+        return;
+      default:
+        incoming satisfies never;
+    }
+  }
+
+  #receiveFailure(id: RequestId | undefined, error: ErrorObject): void {
+    // A peer that could not read our id answers without one: on a line with a single open request it can only mean that.
+    const meant = id ?? this.#pending.only();
+    const entry = meant === undefined ? undefined : this.#pending.take(meant);
+    if (entry !== undefined) entry.reject(new RpcError(error.code, error.message, error.data));
+    else if (id !== undefined) this.#countUnused(id);
+    else {
+      this.stats.unknown++;
+      this.#options.onProblem?.({
+        kind: 'malformed',
+        message: 'An error without an id arrived; it belongs to no request.',
+        excerpt: error.message.slice(0, 200),
+      });
+    }
+  }
+
+  #receiveNotification(notification: Notification, origin: Origin | undefined): void {
+    const { conventions, onNotification } = this.#options;
+    const progress = conventions.progress(notification);
+    if (progress !== undefined) {
+      const used = this.#pending.progress(progress.token as RequestId, progress.progress);
+      if (!used) this.stats.progress++;
+      return;
+    }
+    const cancelled = conventions.cancelled(notification);
+    const controller = cancelled && this.#answering.get(cancelled.id as RequestId);
+    if (controller !== undefined) {
+      controller.abort(new ParleyError('aborted', 'The peer cancelled the request.'));
+      return;
+    }
+    onNotification?.(notification, origin);
+  }
+
+  #receiveInvalid(value: unknown, id: RequestId | undefined, why: string, asks: boolean, origin: Origin | undefined): void {
+    if (Array.isArray(value) && value.length > 0 && value.every((item) => sort(item).kind !== 'invalid')) {
+      // A batch: allowed by 2025-03-26 only, but harmless to read in any revision.
+      for (const item of value.slice(0, 100) as unknown[]) this.#receive(item, origin);
+      return;
+    }
+    this.stats.invalid++;
+    this.#options.onProblem?.({ kind: 'malformed', message: `A message that is not JSON-RPC was dropped: ${why}.` });
+    if (asks) {
+      if (id !== undefined)
+        this.#reply({ jsonrpc: '2.0', id, error: { code: rpcCode.invalidRequest, message: `Invalid request: ${why}` } });
+      return;
+    }
+    const entry = id === undefined ? undefined : this.#pending.take(id);
+    entry?.reject(new ParleyError('protocol-violation', `The answer to ${entry.method} is not valid JSON-RPC: ${why}.`));
+  }
+
+  #countUnused(id: RequestId): void {
+    if (this.#pending.wasForgotten(id)) this.stats.stale++;
+    else if (typeof id === 'number' && id >= 1 && id < this.#nextId) this.stats.duplicate++;
+    else this.stats.unknown++;
+  }
+
+  #answer(request: Request, origin: Origin | undefined): void {
+    const { onRequest } = this.#options;
+    if (onRequest === 'ignore') {
+      this.stats.invalid++;
+      this.#options.onProblem?.({
+        kind: 'malformed',
+        message: 'The peer sent a request, which this revision does not allow; it was dropped.',
+      });
+      return;
+    }
+    const refuse = (code: number, message: string) => this.#reply({ jsonrpc: '2.0', id: request.id, error: { code, message } });
+    if (onRequest === undefined) return refuse(rpcCode.methodNotFound, 'Method not found');
+    if (this.#answering.has(request.id)) return refuse(rpcCode.invalidRequest, 'A request with this id is still being answered');
+    if (this.#answering.size >= (this.#options.maxAnswering ?? 256))
+      return refuse(rpcCode.internalError, 'Too many requests at once');
+    const controller = new AbortController();
+    this.#answering.set(request.id, controller);
+    void this.#run(onRequest, request, { signal: controller.signal, origin });
+  }
+
+  async #run(handler: RequestHandler, request: Request, context: RequestContext): Promise<void> {
+    let reply: Success | { jsonrpc: '2.0'; id: RequestId; error: ErrorObject };
+    try {
+      reply = { jsonrpc: '2.0', id: request.id, result: await handler(request, context) };
+    } catch (error) {
+      reply = { jsonrpc: '2.0', id: request.id, error: this.#errorObject(error, request) };
+    }
+    this.#answering.delete(request.id);
+    // A cancelled request gets no answer: the peer no longer waits.
+    if (!context.signal.aborted) this.#reply(reply);
+  }
+
+  #errorObject(error: unknown, request: Request): ErrorObject {
+    if (error instanceof RpcError) {
+      return error.data === undefined
+        ? { code: error.code, message: error.message }
+        : { code: error.code, message: error.message, data: error.data };
+    }
+    this.#options.onFault?.(error, request);
+    return { code: rpcCode.internalError, message: 'Internal error' };
+  }
+
+  #reply(message: Message): void {
+    if (this.#ending !== undefined) return;
+    this.#send(message).catch((error: unknown) => {
+      this.#problem({ kind: 'undelivered', message: `An answer could not be delivered: ${asFault(error, 'unknown').message}` });
+    });
+  }
+
+  #problem(problem: Problem): void {
+    this.#options.onProblem?.(problem);
+    const entry = problem.requestId === undefined ? undefined : this.#pending.take(problem.requestId);
+    entry?.reject(new ParleyError(problem.kind === 'oversized' ? 'limit' : 'protocol-violation', problem.message));
+  }
+
+  #end(ending: Ending): void {
+    if (this.#ending !== undefined) return;
+    this.#ending = ending;
+    for (const controller of this.#answering.values()) controller.abort(ending.error);
+    this.#answering.clear();
+    this.#pending.failAll(() => ending.error);
+    this.#resolveEnded(ending);
+  }
+}
+
+function asFault(error: unknown, what: string): Error {
+  if (isParleyError(error) || error instanceof RpcError) return error;
+  return new ParleyError('internal', `${what}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+}

@@ -1,0 +1,145 @@
+// The table of requests that wait for a reply: one entry an id, each with its own time-out and absolute maximum.
+// One timer serves all entries; it never decides more than "which entries are due".
+import { isParleyError, ParleyError } from '../errors.ts';
+import type { Clock, Timer } from '../base/index.ts';
+import type { RequestId } from './message.ts';
+
+export interface Progress {
+  readonly progress: number;
+  readonly total?: number;
+  readonly message?: string;
+}
+
+export interface Entry<Reply> {
+  readonly method: string;
+  readonly settle: (reply: Reply) => void;
+  readonly reject: (error: Error) => void;
+  /** Milliseconds without a reply or progress; Infinity for none. */
+  readonly timeoutMs: number;
+  /** Milliseconds in all; progress never extends past it. */
+  readonly maxMs: number;
+  readonly onProgress?: ((progress: Progress) => void) | undefined;
+  readonly onExpire: (error: ParleyError) => void;
+}
+
+interface Held<Reply> extends Entry<Reply> {
+  dueAt: number;
+  readonly endsAt: number;
+  lastProgress: number;
+}
+
+/** Ids remembered after their caller gave up, to tell a late reply from an invented one. */
+const REMEMBERED = 1_000;
+
+export class Pending<Reply> {
+  readonly #entries = new Map<RequestId, Held<Reply>>();
+  readonly #forgotten = new Set<RequestId>();
+  readonly #clock: Clock;
+  #timer: Timer | undefined;
+  #timerAt = Infinity;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  add(id: RequestId, entry: Entry<Reply>): void {
+    const now = this.#clock.now();
+    const endsAt = now + entry.maxMs;
+    const held: Held<Reply> = { ...entry, dueAt: Math.min(now + entry.timeoutMs, endsAt), endsAt, lastProgress: -Infinity };
+    this.#entries.set(id, held);
+    if (held.dueAt < this.#timerAt) this.#arm(held.dueAt);
+    if (this.#entries.size === 1) this.#timer?.hold('hold');
+  }
+
+  /** Takes the entry out; undefined when nobody waits for `id`. */
+  take(id: RequestId): Entry<Reply> | undefined {
+    const entry = this.#entries.get(id);
+    if (entry === undefined) return undefined;
+    this.#entries.delete(id);
+    if (this.#entries.size === 0) this.#timer?.hold('release');
+    return entry;
+  }
+
+  /** The only id that waits, when exactly one does. */
+  only(): RequestId | undefined {
+    return this.#entries.size === 1 ? (this.#entries.keys().next().value as RequestId) : undefined;
+  }
+
+  /** Takes the entry out because its caller gave up; a reply that still comes is then known as stale. */
+  forget(id: RequestId): Entry<Reply> | undefined {
+    const entry = this.take(id);
+    if (entry === undefined) return undefined;
+    this.#forgotten.add(id);
+    if (this.#forgotten.size > REMEMBERED) this.#forgotten.delete(this.#forgotten.values().next().value as RequestId);
+    return entry;
+  }
+
+  /** True once for each forgotten id. */
+  wasForgotten(id: RequestId): boolean {
+    return this.#forgotten.delete(id);
+  }
+
+  /** Passes progress on and restarts the idle time-out. False when nobody waits for it or it does not increase. */
+  progress(id: RequestId, progress: Progress): boolean {
+    const entry = this.#entries.get(id);
+    if (entry?.onProgress === undefined) return false;
+    if (!Number.isFinite(progress.progress) || progress.progress <= entry.lastProgress) return false;
+    entry.lastProgress = progress.progress;
+    entry.dueAt = Math.min(this.#clock.now() + entry.timeoutMs, entry.endsAt);
+    entry.onProgress(progress);
+    return true;
+  }
+
+  /** Rejects all that wait. */
+  failAll(errorFor: (entry: Entry<Reply>) => Error): void {
+    const entries = [...this.#entries.values()];
+    this.#entries.clear();
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    this.#timerAt = Infinity;
+    for (const entry of entries) entry.reject(errorFor(entry));
+  }
+
+  #arm(at: number): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    this.#timerAt = at;
+    if (at === Infinity) return;
+    this.#timer = this.#clock.after(Math.max(0, at - this.#clock.now()), () => this.#expire());
+  }
+
+  #expire(): void {
+    const now = this.#clock.now();
+    let next = Infinity;
+    for (const [id, entry] of [...this.#entries]) {
+      if (entry.dueAt <= now) {
+        this.forget(id);
+        const afterMs = entry.dueAt === entry.endsAt ? entry.maxMs : entry.timeoutMs;
+        const error = new ParleyError(
+          'timeout',
+          `No answer to ${entry.method} within ${seconds(afterMs)}. Raise the time-out for this call, or look at the server.`,
+          { details: { afterMs } },
+        );
+        entry.onExpire(error);
+        entry.reject(error);
+      } else if (entry.dueAt < next) next = entry.dueAt;
+    }
+    this.#arm(next);
+    if (this.#entries.size === 0) this.#timer?.hold('release');
+  }
+}
+
+/** "60 s", "0.5 s": durations in messages. */
+export function seconds(ms: number): string {
+  return `${String(Math.round(ms / 100) / 10)} s`;
+}
+
+/** The error an aborted signal stands for: a ParleyError reason stays itself. */
+export function abortError(signal: AbortSignal, what: string): ParleyError {
+  if (isParleyError(signal.reason)) return signal.reason;
+  return new ParleyError('aborted', `${what} was cancelled by the caller.`, { cause: signal.reason });
+}
