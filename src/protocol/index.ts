@@ -1,0 +1,72 @@
+export { isModernCode, mcpCode } from './code.ts';
+export { mcpConventions } from './conventions.ts';
+export {
+  clientDialect,
+  type ClientDialect,
+  type ClientTerms,
+  type Decoded,
+  type EncodeOptions,
+  type InputAnswers,
+  type InputWanted,
+} from './dialect.ts';
+export {
+  initializeParams,
+  judge,
+  judgeHandshake,
+  nothingCommon,
+  PREFERRED,
+  type Handshake,
+  type Probe,
+  type ServerFacts,
+  type Verdict,
+} from './greeting.ts';
+export {
+  argumentHeaders,
+  at,
+  decodeHeaderValue,
+  encodeHeaderValue,
+  headerName,
+  paramHeaders,
+  standardHeaders,
+  type ParamHeader,
+} from './header.ts';
+export { metaKey, metaOf, withMeta } from './meta.ts';
+export {
+  factsOf,
+  inputMethod,
+  method,
+  METHODS,
+  notification,
+  type ClientMethod,
+  type ClientMethods,
+  type InputMethod,
+  type MethodFacts,
+} from './method.ts';
+export {
+  freshFor,
+  readCallToolResult,
+  readCompleteResult,
+  readGetPromptResult,
+  readPrompts,
+  readReadResourceResult,
+  readResources,
+  readResourceTemplates,
+  readTools,
+  violation,
+  type Page,
+  type Rejected,
+} from './read.ts';
+export {
+  bestCommon,
+  eraOf,
+  isLegacyRevision,
+  isModernRevision,
+  LEGACY_REVISIONS,
+  MODERN_REVISIONS,
+  REVISIONS,
+  type Era,
+  type LegacyRevision,
+  type ModernRevision,
+  type Revision,
+} from './revision.ts';
+export * from './schema/index.ts';

@@ -1,0 +1,7 @@
+export * from './common.ts';
+export * from './content.ts';
+export * from './input.ts';
+export * from './prompt.ts';
+export * from './resource.ts';
+export * from './server.ts';
+export * from './tool.ts';
