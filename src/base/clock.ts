@@ -22,7 +22,10 @@ export const systemClock: Clock = {
     const timer = setTimeout(fire, Math.min(ms, 2_147_483_647));
     return {
       cancel: () => clearTimeout(timer),
-      hold: (alive) => void (alive === 'hold' ? timer.ref() : timer.unref()),
+      hold: (alive) => {
+        if (alive === 'hold') timer.ref();
+        else timer.unref();
+      },
     };
   },
 };

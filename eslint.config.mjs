@@ -1,0 +1,79 @@
+// What the compiler cannot see. Style belongs to prettier, arrows between rooms to dependency-cruiser, unused code to knip.
+import js from '@eslint/js';
+import { defineConfig, globalIgnores } from 'eslint/config';
+import tseslint from 'typescript-eslint';
+
+const tests = ['**/*.test.ts', 'test/**/*.ts'];
+
+export default defineConfig(
+  globalIgnores(['dist/', '**/node_modules/']),
+  js.configs.recommended,
+  {
+    files: ['**/*.ts'],
+    extends: [tseslint.configs.strictTypeChecked],
+    languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
+    rules: {
+      '@typescript-eslint/consistent-type-imports': ['error', { fixStyle: 'inline-type-imports' }],
+      '@typescript-eslint/no-confusing-void-expression': [
+        'error',
+        { ignoreArrowShorthand: true, ignoreVoidReturningFunctions: true },
+      ],
+      '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true }],
+      '@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_', ignoreRestSiblings: true }],
+      '@typescript-eslint/switch-exhaustiveness-check': ['error', { considerDefaultExhaustiveForUnions: true }],
+      '@typescript-eslint/only-throw-error': 'error',
+      // An async method may fulfil a port without a wait of its own.
+      '@typescript-eslint/require-await': 'off',
+      // Loops of the form `while (true)` with an exit inside.
+      '@typescript-eslint/no-unnecessary-condition': ['error', { allowConstantLoopConditions: 'only-allowed-literals' }],
+      // With noUncheckedIndexedAccess an index that is surely there is written `as T` or `!`; both say the same.
+      '@typescript-eslint/no-non-null-assertion': 'off',
+      // Checks of what a peer sent narrow `unknown` by hand; an index signature is read by brackets or by dot as it reads best.
+      '@typescript-eslint/dot-notation': 'off',
+      'no-restricted-syntax': [
+        'error',
+        { selector: 'ExportDefaultDeclaration', message: 'Named exports only.' },
+        { selector: 'TSEnumDeclaration', message: 'A union of string literals instead of an enum.' },
+      ],
+      'no-console': 'error',
+      eqeqeq: 'error',
+      'no-promise-executor-return': 'off',
+    },
+  },
+  {
+    files: tests,
+    rules: {
+      '@typescript-eslint/no-unsafe-assignment': 'off',
+      '@typescript-eslint/no-unsafe-member-access': 'off',
+    },
+  },
+  { files: ['src/cli/**/*.ts', 'examples/**/*.ts', 'bench/**/*.ts'], rules: { 'no-console': 'off' } },
+  { files: ['*.config.ts', 'scripts/count-reporter.ts'], rules: { 'no-restricted-syntax': 'off' } },
+  {
+    files: ['**/*.mjs', '**/*.js'],
+    languageOptions: {
+      globals: Object.fromEntries(
+        [
+          'AbortController',
+          'AbortSignal',
+          'Buffer',
+          'clearTimeout',
+          'console',
+          'fetch',
+          'process',
+          'setInterval',
+          'clearInterval',
+          'setTimeout',
+          'setImmediate',
+          'TextDecoder',
+          'TextEncoder',
+          'URL',
+          'structuredClone',
+          'queueMicrotask',
+          'performance',
+        ].map((name) => [name, 'readonly']),
+      ),
+    },
+    rules: { eqeqeq: 'error' },
+  },
+);

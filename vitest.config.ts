@@ -1,0 +1,14 @@
+import { defineConfig } from 'vitest/config';
+import { CountReporter } from './scripts/count-reporter.ts';
+
+export default defineConfig({
+  test: {
+    include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
+    setupFiles: ['test/support/leaks.ts'],
+    pool: 'forks',
+    maxWorkers: 2,
+    testTimeout: 20_000,
+    hookTimeout: 20_000,
+    reporters: ['default', new CountReporter()],
+  },
+});
