@@ -12,7 +12,6 @@ import {
   type Notification,
   type Request,
   type RequestId,
-  type Success,
 } from './message.ts';
 import { abortError, Pending, type Progress } from './pending.ts';
 
@@ -31,10 +30,10 @@ export interface Conventions {
 export interface PeerOptions {
   readonly conventions: Conventions;
   /**
-   * Answers what the peer asks. A thrown RpcError is answered as such, anything else as -32603 without its text.
-   * `ignore` drops requests unanswered (2026-07-28 clients); absent, every request is answered -32601.
+   * Answers what the peer asks. A thrown RpcError is answered as such, anything else as -32603 without its text; undefined
+   * drops the request unanswered. Without a handler every request is answered -32601.
    */
-  readonly onRequest?: RequestHandler | 'ignore';
+  readonly onRequest?: RequestHandler;
   /** Hears every notification that is neither progress nor cancellation of a known request. */
   readonly onNotification?: (notification: Notification, origin: Origin | undefined) => void;
   readonly onProblem?: (problem: Problem) => void;
@@ -49,7 +48,10 @@ export interface PeerOptions {
   readonly maxAnswering?: number;
 }
 
-export type RequestHandler = (request: Request, context: RequestContext) => Promise<JsonObject> | JsonObject;
+export type RequestHandler = (
+  request: Request,
+  context: RequestContext,
+) => Promise<JsonObject | undefined> | JsonObject | undefined;
 
 export interface RequestContext {
   /** Aborts when the peer cancels the request or the line ends. */
@@ -312,14 +314,6 @@ class LinePeer implements Peer {
 
   #answer(request: Request, origin: Origin | undefined): void {
     const { onRequest } = this.#options;
-    if (onRequest === 'ignore') {
-      this.stats.invalid++;
-      this.#options.onProblem?.({
-        kind: 'malformed',
-        message: 'The peer sent a request, which this revision does not allow; it was dropped.',
-      });
-      return;
-    }
     const refuse = (code: number, message: string) => this.#reply({ jsonrpc: '2.0', id: request.id, error: { code, message } });
     if (onRequest === undefined) return refuse(rpcCode.methodNotFound, 'Method not found');
     if (this.#answering.has(request.id)) return refuse(rpcCode.invalidRequest, 'A request with this id is still being answered');
@@ -331,15 +325,16 @@ class LinePeer implements Peer {
   }
 
   async #run(handler: RequestHandler, request: Request, context: RequestContext): Promise<void> {
-    let reply: Success | { jsonrpc: '2.0'; id: RequestId; error: ErrorObject };
+    let reply: Message | undefined;
     try {
-      reply = { jsonrpc: '2.0', id: request.id, result: await handler(request, context) };
+      const result = await handler(request, context);
+      if (result !== undefined) reply = { jsonrpc: '2.0', id: request.id, result };
     } catch (error) {
       reply = { jsonrpc: '2.0', id: request.id, error: this.#errorObject(error, request) };
     }
     this.#answering.delete(request.id);
     // A cancelled request gets no answer: the peer no longer waits.
-    if (!context.signal.aborted) this.#reply(reply);
+    if (reply !== undefined && !context.signal.aborted) this.#reply(reply);
   }
 
   #errorObject(error: unknown, request: Request): ErrorObject {
