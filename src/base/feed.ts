@@ -32,24 +32,27 @@ export function createFeed<T>(): FeedSource<T> {
     [Symbol.asyncIterator]() {
       const backlog: T[] = [];
       let done = ended;
-      let wake: (() => void) | undefined;
+      const waiting: (() => void)[] = [];
+      const wake = () => {
+        for (const goOn of waiting.splice(0)) goOn();
+      };
       const stop = () => {
         done = true;
         unsubscribe();
         enders.delete(stop);
-        wake?.();
+        wake();
       };
       const unsubscribe = feed.subscribe((value) => {
         if (backlog.length === ITERATION_BACKLOG) backlog.shift();
         backlog.push(value);
-        wake?.();
+        wake();
       });
       if (!ended) enders.add(stop);
       return {
         async next(): Promise<IteratorResult<T>> {
           while (backlog.length === 0) {
             if (done) return { done: true, value: undefined };
-            await new Promise<void>((resolve) => (wake = resolve));
+            await new Promise<void>((resolve) => waiting.push(resolve));
           }
           return { done: false, value: backlog.shift() as T };
         },
@@ -65,7 +68,8 @@ export function createFeed<T>(): FeedSource<T> {
   return {
     feed,
     emit(value) {
-      for (const listener of [...listeners]) listener(value);
+      // Over a copy, for one that subscribes now hears the next value first; one that was stopped meanwhile hears nothing.
+      for (const listener of [...listeners]) if (listeners.has(listener)) listener(value);
     },
     end() {
       ended = true;
