@@ -1,6 +1,6 @@
 // "Did you mean": the known names nearest to one that is not known.
 
-/** Up to three of `known` within a third of the length of `name` in edits, nearest first. */
+/** Up to three of `known`, nearest first: within a third of the length of `name` in edits, or the one a part of the other. */
 export function closest(name: string, known: Iterable<string>): string[] {
   const wanted = name.toLowerCase();
   const allowed = Math.max(1, Math.floor(wanted.length / 3));
