@@ -73,8 +73,8 @@ export function isRequestId(value: unknown): value is RequestId {
 }
 
 /**
- * Sorts one parsed value. Extra members are allowed; `"error": null` beside a result and a failure
- * without an id are accepted, since peers in use send both.
+ * Sorts one parsed value. Extra members are allowed; `"error": null` beside a result, `"result": null` beside an error and
+ * a failure without an id are accepted, since peers in use send them.
  */
 export function sort(value: unknown): Incoming {
   if (!isObject(value)) return invalid('not a JSON object', undefined, 'reply');
@@ -91,7 +91,7 @@ export function sort(value: unknown): Incoming {
     return { kind: 'request', message: value as unknown as Request };
   }
   if (error !== undefined && error !== null) {
-    if (result !== undefined) return invalid('both "result" and "error"', usableId, 'reply');
+    if (result !== undefined && result !== null) return invalid('both "result" and "error"', usableId, 'reply');
     if (!isObject(error) || !Number.isInteger(error['code']) || typeof error['message'] !== 'string') {
       return invalid('"error" has no integer code and string message', usableId, 'reply');
     }

@@ -66,7 +66,7 @@ export class Pending<Reply> {
 
   /** The only id that waits, when exactly one does. */
   only(): RequestId | undefined {
-    return this.#entries.size === 1 ? (this.#entries.keys().next().value as RequestId) : undefined;
+    return this.#entries.size === 1 ? (this.#entries.keys().next().value) : undefined;
   }
 
   /** Takes the entry out because its caller gave up; a reply that still comes is then known as stale. */
@@ -114,27 +114,29 @@ export class Pending<Reply> {
 
   #expire(): void {
     const now = this.#clock.now();
-    let next = Infinity;
+    // Nothing is armed while entries are told: whoever is told may add another, or end all.
+    this.#timer = undefined;
+    this.#timerAt = Infinity;
     for (const [id, entry] of [...this.#entries]) {
-      if (entry.dueAt <= now) {
-        this.forget(id);
-        const afterMs = entry.dueAt === entry.endsAt ? entry.maxMs : entry.timeoutMs;
-        const error = new ParleyError(
-          'timeout',
-          `No answer to ${entry.method} within ${seconds(afterMs)}. Raise the time-out for this call, or look at the server.`,
-          { details: { afterMs } },
-        );
-        entry.onExpire(error);
-        entry.reject(error);
-      } else if (entry.dueAt < next) next = entry.dueAt;
+      if (entry.dueAt > now || this.forget(id) === undefined) continue;
+      const afterMs = entry.dueAt === entry.endsAt ? entry.maxMs : entry.timeoutMs;
+      const error = new ParleyError(
+        'timeout',
+        `No answer to ${entry.method} within ${seconds(afterMs)}. Raise the time-out for this call, or look at the server.`,
+        { details: { afterMs } },
+      );
+      entry.onExpire(error);
+      entry.reject(error);
     }
+    let next = Infinity;
+    for (const entry of this.#entries.values()) next = Math.min(next, entry.dueAt);
     this.#arm(next);
-    if (this.#entries.size === 0) this.#timer?.hold('release');
   }
 }
 
-/** "60 s", "0.5 s": durations in messages. */
+/** "60 s", "0.5 s", "40 ms": durations in messages. */
 export function seconds(ms: number): string {
+  if (ms < 100) return `${String(Math.round(ms))} ms`;
   return `${String(Math.round(ms / 100) / 10)} s`;
 }
 
