@@ -3,7 +3,9 @@ import { createHash } from 'node:crypto';
 
 /** JSON text with object keys in code-unit order (RFC 8785 ordering); `undefined` members are left out. */
 export function canonical(value: unknown): string {
-  if (value === null || typeof value !== 'object') return (JSON.stringify(value) as string | undefined) ?? 'null';
+  // As JSON has it inside an array.
+  if (value === undefined) return 'null';
+  if (value === null || typeof value !== 'object') return JSON.stringify(value);
   if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
   const members = Object.entries(value)
     .filter(([, member]) => member !== undefined)
