@@ -31,6 +31,8 @@ export interface Channel {
   send(message: Message, options?: SendOptions): Promise<void>;
   /** Present where each request has an exchange of its own: drops the one of request `id`, which tells the peer to stop. */
   abandon?(id: RequestId): void;
+  /** Present where each of the peer's requests has a response of its own: ends the one of request `id`, which gets no reply. */
+  dismiss?(id: RequestId): void;
   /**
    * Present where a handshake changes how later messages travel (Streamable HTTP up to 2025-11-25): headers for every later
    * message, and whether to keep a standing stream open for what the server sends by itself.

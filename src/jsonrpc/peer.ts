@@ -335,6 +335,7 @@ class LinePeer implements Peer {
     this.#answering.delete(request.id);
     // A cancelled request gets no answer: the peer no longer waits.
     if (reply !== undefined && !context.signal.aborted) this.#reply(reply);
+    else this.#channel.dismiss?.(request.id);
   }
 
   #errorObject(error: unknown, request: Request): ErrorObject {
