@@ -1,11 +1,18 @@
-// A dialect is everything one era does differently, seen from a client. Above it Parley speaks the newest model only.
+// A dialect is everything one era does differently, seen from a client here and from a server in server-dialect.ts. Above it
+// Parley speaks the newest model only. The one place that knows the eras' folders.
 import type { ChannelTerms, GiveUp, JsonObject } from '../jsonrpc/index.ts';
 import type { RpcError } from '../errors.ts';
 import { legacyClient } from './legacy/client.ts';
+import { legacyServer } from './legacy/server.ts';
 import type { ClientMethod } from './method.ts';
 import { modernClient } from './modern/client.ts';
+import { modernServer } from './modern/server.ts';
 import { isModernRevision, type Era, type Revision } from './revision.ts';
 import type { ClientCapabilities, Implementation, InputRequest, LoggingLevel } from './schema/index.ts';
+import type { ServerDialect, ServerTerms } from './server-dialect.ts';
+
+export { readInitialize, sessionHabits, type SessionHabits } from './legacy/server.ts';
+export { readModern } from './modern/server.ts';
 
 /** Who the client says it is, and what it can be asked. */
 export interface ClientTerms {
@@ -61,4 +68,8 @@ export interface ClientDialect {
 
 export function clientDialect(revision: Revision, terms: ClientTerms): ClientDialect {
   return isModernRevision(revision) ? modernClient(revision, terms) : legacyClient(revision);
+}
+
+export function serverDialect(revision: Revision, terms: ServerTerms): ServerDialect {
+  return isModernRevision(revision) ? modernServer(revision, terms) : legacyServer(revision, terms);
 }

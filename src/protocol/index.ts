@@ -2,12 +2,17 @@ export { isModernCode, mcpCode } from './code.ts';
 export { mcpConventions } from './conventions.ts';
 export {
   clientDialect,
+  readInitialize,
+  readModern,
+  serverDialect,
+  sessionHabits,
   type ClientDialect,
   type ClientTerms,
   type Decoded,
   type EncodeOptions,
   type InputAnswers,
   type InputWanted,
+  type SessionHabits,
 } from './dialect.ts';
 export {
   initializeParams,
@@ -30,6 +35,7 @@ export {
   standardHeaders,
   type ParamHeader,
 } from './header.ts';
+export { checkParamHeaders, headerOf } from './header-check.ts';
 export { metaKey, metaOf, withMeta } from './meta.ts';
 export {
   factsOf,
@@ -70,3 +76,5 @@ export {
   type Revision,
 } from './revision.ts';
 export * from './schema/index.ts';
+export type { ClientFacts, ModernFacts, RequestHeaders, ServerDialect, ServerTerms, SessionFacts } from './server-dialect.ts';
+export { parseTemplate, type TemplateValue, type UriTemplate } from './uri-template.ts';

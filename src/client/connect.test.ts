@@ -1,0 +1,180 @@
+import { describe, expect, it } from 'vitest';
+import { ParleyError } from '../errors.ts';
+import { createFakeClock } from '../testing/index.ts';
+import { connect } from './connect.ts';
+import { discovery, handshake, legacyServer, modernServer, script, settle, unknownMethod } from './fixtures/script.ts';
+
+const methods = (server: { requests: { method: string }[] }) => server.requests.map(({ method }) => method);
+
+describe('connecting', () => {
+  it('speaks 2026-07-28 after one discovery, and says who asks in every request', async () => {
+    const server = modernServer({ 'tools/list': () => ({ result: { tools: [] } }) });
+    const session = await connect(server, {
+      client: { name: 'me', version: '9' },
+      inputs: { listRoots: async () => ({ roots: [] }) },
+    });
+    expect(session).toMatchObject({ era: 'modern', revision: '2026-07-28', server: { info: { name: 'modern' } } });
+    await session.listTools();
+    expect(methods(server)).toEqual(['server/discover', 'tools/list']);
+    for (const request of server.requests) {
+      expect(request.params?.['_meta']).toEqual({
+        'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+        'io.modelcontextprotocol/clientInfo': { name: 'me', version: '9' },
+        'io.modelcontextprotocol/clientCapabilities': { roots: { listChanged: true } },
+      });
+    }
+    await session.close();
+  });
+
+  it.each(['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'])(
+    'shakes hands with a server of %s on the same line',
+    async (version) => {
+      const server = legacyServer({}, { version });
+      const session = await connect(server);
+      expect(session).toMatchObject({ era: 'legacy', revision: version, server: { info: { name: 'legacy' } } });
+      expect(methods(server)).toEqual(['server/discover', 'initialize']);
+      expect(server.told).toEqual(['notifications/initialized']);
+      expect(server.lines).toHaveLength(1);
+      await session.close();
+    },
+  );
+
+  it('starts a server again that dies of the probe, and greets it the way it knows', async () => {
+    const server = script((request) => (request.method === 'initialize' ? handshake() : 'die'));
+    const session = await connect(server);
+    expect(session.era).toBe('legacy');
+    expect(server.lines).toHaveLength(2);
+    expect(methods(server)).toEqual(['server/discover', 'initialize']);
+    await session.close();
+  });
+
+  it('shakes hands when a server stays silent to the probe, without sending it a cancellation', async () => {
+    const clock = createFakeClock();
+    const server = script((request) => (request.method === 'initialize' ? handshake() : 'silence'));
+    const connecting = connect(server, { clock, probeTimeoutMs: 3_000 });
+    await settle();
+    clock.advance(3_000);
+    const session = await connecting;
+    expect(session.era).toBe('legacy');
+    expect(server.told).toEqual(['notifications/initialized']);
+    // The probe's answer may still come; nobody waits for it.
+    server.line.deliver({ jsonrpc: '2.0', id: 1, result: {} });
+    expect(session.stats.stale).toBe(1);
+    await session.close();
+  });
+
+  it('skips the probe of a server that is remembered as legacy', async () => {
+    const server = legacyServer({});
+    await (await connect(server, { remembered: '2025-06-18' })).close();
+    expect(methods(server)).toEqual(['initialize']);
+    expect(server.requests[0]?.params?.['protocolVersion']).toBe('2025-06-18');
+  });
+
+  it('probes after all when a server remembered as legacy has become modern', async () => {
+    const server = modernServer({});
+    const session = await connect(server, { remembered: '2025-11-25' });
+    expect(session.era).toBe('modern');
+    expect(methods(server)).toEqual(['initialize', 'server/discover']);
+    await session.close();
+  });
+
+  it('retries once after -32022 and never loops', async () => {
+    const refusal = { error: { code: -32022, message: 'no', data: { supported: ['2026-07-28'], requested: 'x' } } };
+    const server = script(() => refusal);
+    await expect(connect(server)).rejects.toMatchObject({ code: 'version-unsupported' });
+    expect(methods(server)).toEqual(['server/discover', 'server/discover']);
+  });
+
+  it('names both sides’ versions when nothing is common, in either era', async () => {
+    const modern = script(() => ({ error: { code: -32022, message: 'no', data: { supported: ['2027-01-01'] } } }));
+    await expect(connect(modern)).rejects.toMatchObject({
+      code: 'version-unsupported',
+      message: expect.stringMatching(/2027-01-01.*2026-07-28.*2024-11-05/s) as string,
+    });
+    expect(methods(modern)).toHaveLength(1);
+    const legacy = legacyServer({}, { version: '2023-01-01' });
+    await expect(connect(legacy)).rejects.toMatchObject({ code: 'version-unsupported', details: { theirs: ['2023-01-01'] } });
+    expect(methods(legacy)).toEqual(['server/discover', 'initialize']);
+  });
+
+  it('passes a server’s refusal of the handshake on', async () => {
+    await expect(connect(script(() => unknownMethod))).rejects.toMatchObject({ name: 'RpcError', code: -32601 });
+  });
+
+  it('gives up within its bound when nothing ever answers, and closes the line', async () => {
+    const clock = createFakeClock();
+    const server = script(() => 'silence');
+    const connecting = connect(server, { clock, connectTimeoutMs: 10_000 });
+    const outcome = expect(connecting).rejects.toMatchObject({
+      code: 'timeout',
+      message: expect.stringContaining('10 s') as string,
+    });
+    await settle();
+    clock.advance(3_000);
+    await settle();
+    clock.advance(7_000);
+    await outcome;
+    await expect(
+      server.line
+        .next()
+        .then(() => server.line.next())
+        .then(() => server.line.next()),
+    ).rejects.toMatchObject({ code: 'closed' });
+  });
+
+  it('reports a transport’s failure as it is, and takes sign-in for no evidence of an era', async () => {
+    const server = script(() => new ParleyError('auth-required', 'sign in', { details: { status: 401 } }), 'http');
+    await expect(connect(server)).rejects.toMatchObject({ code: 'auth-required' });
+    expect(methods(server)).toEqual(['server/discover']);
+  });
+
+  it('goes to the older transport when POST initialize is refused without an MCP answer', async () => {
+    const older = legacyServer({}, { kind: 'sse', version: '2024-11-05' });
+    const newer = script(() => new ParleyError('http-status', 'no', { details: { status: 404 } }), 'http');
+    const session = await connect(Object.assign(Object.create(newer) as typeof newer, { fallback: older }));
+    expect(session.revision).toBe('2024-11-05');
+    expect(methods(newer)).toEqual(['server/discover', 'initialize']);
+    expect(methods(older)).toEqual(['initialize']);
+    await session.close();
+  });
+
+  it('answers a ping that comes before initialize is answered', async () => {
+    const server = script((request, line) => {
+      if (request.method !== 'initialize') return unknownMethod;
+      line.deliver({ jsonrpc: '2.0', id: 'p', method: 'ping' });
+      return handshake();
+    });
+    const session = await connect(server);
+    await settle();
+    expect(server.line.sent).toContainEqual({ jsonrpc: '2.0', id: 'p', result: {} });
+    await session.close();
+  });
+
+  it('sends headers and adopts the session’s on a transport that has some', async () => {
+    const modern = modernServer({}, 'http');
+    await (await connect(modern)).close();
+    expect(modern.requests[0]?.headers).toEqual({ 'MCP-Protocol-Version': '2026-07-28', 'Mcp-Method': 'server/discover' });
+    expect(modern.line.terms).toBeUndefined();
+    const legacy = legacyServer({}, { kind: 'http', version: '2025-06-18' });
+    await (await connect(legacy)).close();
+    expect(legacy.requests.at(-1)?.headers).toBeUndefined();
+    expect(legacy.line.terms).toEqual({ headers: { 'MCP-Protocol-Version': '2025-06-18' }, standingStream: true });
+  });
+
+  it('stops at once when its caller gives up', async () => {
+    const stop = new AbortController();
+    const server = script(() => 'silence');
+    const connecting = connect(server, { signal: stop.signal });
+    await settle();
+    stop.abort();
+    await expect(connecting).rejects.toMatchObject({ code: 'aborted' });
+  });
+
+  it('picks the discovery’s own revision list over the error codes', async () => {
+    const session = await connect(
+      script((request) => (request.method === 'server/discover' ? discovery({ tools: {} }) : 'silence')),
+    );
+    expect(session.server.capabilities).toEqual({ tools: {} });
+    await session.close();
+  });
+});

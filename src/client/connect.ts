@@ -1,0 +1,95 @@
+// From a transport to a session that speaks: opens the line, negotiates, and gives up within a bound.
+import { isParleyError, ParleyError, RpcError } from '../errors.ts';
+import { systemClock, type Clock } from '../base/index.ts';
+import { abortError, seconds, type JsonObject, type Transport } from '../jsonrpc/index.ts';
+import type { Implementation, Revision } from '../protocol/index.ts';
+import { VERSION } from '../version.ts';
+import { createCache, type Cache } from './cache.ts';
+import { capabilitiesOf, type InputHandlers } from './inputs.ts';
+import { negotiate } from './negotiate.ts';
+import type { WalkLimits } from './pages.ts';
+import { LiveSession, type Session } from './session.ts';
+
+export interface ConnectOptions {
+  /** Who we say we are. Default: parley and its version. */
+  readonly client?: Implementation;
+  /** What the server may ask of us; each handler is declared as a capability. Default: nothing. */
+  readonly inputs?: InputHandlers;
+  /** Settings of protocol extensions to declare, by their identifiers. */
+  readonly extensions?: Readonly<Record<string, JsonObject>>;
+  /** Revisions that may be spoken, newest first. Default: all. */
+  readonly revisions?: readonly Revision[];
+  /** The revision this server spoke last time: saves the probe of a legacy server. */
+  readonly remembered?: Revision;
+  /** Milliseconds for the whole of opening and negotiating. Default 30,000. */
+  readonly connectTimeoutMs?: number;
+  /** Milliseconds a server may stay silent to the modern greeting before the handshake is tried. Default 3,000. */
+  readonly probeTimeoutMs?: number;
+  /** Defaults for calls: milliseconds without an answer (60,000), and in all (600,000). */
+  readonly callTimeoutMs?: number;
+  readonly maxCallMs?: number;
+  /** Where fresh results are kept. Default: a cache of this session's own; `none` keeps nothing. */
+  readonly cache?: Cache | 'none';
+  /** For whom requests are made; part of the cache's key. Default ''. */
+  readonly principal?: string;
+  /** What identifies the server in a shared cache. Default: the transport's target. */
+  readonly cacheServer?: string;
+  readonly walkLimits?: WalkLimits;
+  /** Rounds of input one request may take. Default 8. */
+  readonly maxRounds?: number;
+  readonly signal?: AbortSignal;
+  readonly clock?: Clock;
+}
+
+/**
+ * Opens the transport, finds out which revision the server speaks, and resolves with a session.
+ * @throws ParleyError `unreachable`, `server-stopped`, `auth-required`, `not-mcp`, `http-status`, `timeout`,
+ * `version-unsupported`, `protocol-violation` or `aborted`; RpcError when the server refused the handshake
+ * @see basic/versioning (2026-07-28), basic/lifecycle (2025-11-25)
+ */
+export async function connect(transport: Transport, options: ConnectOptions = {}): Promise<Session> {
+  const { inputs = {}, clock = systemClock, connectTimeoutMs = 30_000 } = options;
+  const late = new AbortController();
+  const timer = clock.after(connectTimeoutMs, () => late.abort(tooLate(transport, connectTimeoutMs)));
+  const signal = options.signal === undefined ? late.signal : AbortSignal.any([options.signal, late.signal]);
+  try {
+    const negotiated = await negotiate(transport, {
+      terms: {
+        client: options.client ?? { name: 'parley', version: VERSION },
+        capabilities: { ...capabilitiesOf(inputs), ...(options.extensions && { extensions: options.extensions }) },
+      },
+      revisions: options.revisions,
+      remembered: options.remembered,
+      probeTimeoutMs: options.probeTimeoutMs,
+      callTimeoutMs: options.callTimeoutMs,
+      maxCallMs: options.maxCallMs,
+      signal,
+      clock,
+    });
+    return new LiveSession(negotiated, {
+      target: transport.target,
+      inputs,
+      clock,
+      cache: options.cache === 'none' ? undefined : (options.cache ?? createCache({ clock })),
+      cacheServer: options.cacheServer ?? transport.target,
+      principal: options.principal ?? '',
+      walkLimits: options.walkLimits,
+      maxRounds: options.maxRounds,
+    });
+  } catch (error) {
+    if (signal.aborted) throw abortError(signal, `Connecting to ${transport.target}`);
+    if (isParleyError(error) || error instanceof RpcError) throw error;
+    throw new ParleyError('internal', `Connecting to ${transport.target} failed.`, { cause: error });
+  } finally {
+    timer.cancel();
+  }
+}
+
+function tooLate(transport: Transport, afterMs: number): ParleyError {
+  return new ParleyError(
+    'timeout',
+    `${transport.target} gave no answer to server/discover or initialize within ${seconds(afterMs)}. ` +
+      'Raise the connect time-out if it is slow to start.',
+    { details: { afterMs } },
+  );
+}

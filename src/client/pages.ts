@@ -1,0 +1,61 @@
+// Follows nextCursor to the end of a list (server/utilities/pagination), bounded, and never twice to the same page.
+import { ParleyError } from '../errors.ts';
+import type { JsonObject } from '../jsonrpc/index.ts';
+import { freshFor, violation, type Page, type Rejected } from '../protocol/index.ts';
+
+/** A whole list. `rejected` names the entries that could not be used; they never cost the others. */
+export interface Listing<T> {
+  readonly items: readonly T[];
+  readonly rejected: readonly Rejected[];
+}
+
+export interface Walked<T> extends Listing<T> {
+  /** Milliseconds all of its pages are fresh. */
+  readonly freshMs: number;
+  /** `public` only when every page says so. */
+  readonly scope: 'public' | 'private';
+}
+
+export interface WalkLimits {
+  readonly maxPages: number;
+  readonly maxItems: number;
+}
+
+export const WALK_LIMITS: WalkLimits = { maxPages: 500, maxItems: 50_000 };
+
+/**
+ * Fetches pages until one has no nextCursor. An empty string is a cursor.
+ * @throws ParleyError `protocol-violation` for a repeated cursor, `limit` past `limits`
+ */
+export async function walkPages<T>(
+  fetchPage: (cursor: string | undefined) => Promise<JsonObject>,
+  read: (result: JsonObject) => Page<T>,
+  limits: WalkLimits = WALK_LIMITS,
+): Promise<Walked<T>> {
+  const items: T[] = [];
+  const rejected: Rejected[] = [];
+  const seen = new Set<string>();
+  let freshMs = Infinity;
+  let scope: 'public' | 'private' = 'public';
+  let cursor: string | undefined;
+  for (;;) {
+    const result = await fetchPage(cursor);
+    const page = read(result);
+    for (const item of page.items) items.push(item);
+    rejected.push(...page.rejected);
+    freshMs = Math.min(freshMs, freshFor(result));
+    if (result['cacheScope'] !== 'public') scope = 'private';
+    cursor = page.nextCursor;
+    if (cursor === undefined) return { items, rejected, freshMs, scope };
+    if (seen.has(cursor)) throw violation('a list whose cursor repeats, so it has no end; the list was not used');
+    seen.add(cursor);
+    if (seen.size >= limits.maxPages) throw tooLong('pages', limits.maxPages, seen.size + 1);
+    if (items.length > limits.maxItems) throw tooLong('items', limits.maxItems, items.length);
+  }
+}
+
+function tooLong(what: string, allowed: number, observed: number): ParleyError {
+  return new ParleyError('limit', `A list of the server has more than ${String(allowed)} ${what}; it was not used.`, {
+    details: { limit: `list.${what}`, allowed, observed },
+  });
+}

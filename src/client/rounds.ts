@@ -1,0 +1,71 @@
+// The rounds of a request whose server wants input first (2026-07-28, patterns/mrtr): gather the answers, then the same
+// request again under a new id. Bounded in rounds and in time; a state goes back byte for byte and nowhere else.
+import { isParleyError, ParleyError, RpcError } from '../errors.ts';
+import { sleep, type Clock } from '../base/index.ts';
+import type { JsonObject } from '../jsonrpc/index.ts';
+import type { Decoded, InputAnswers, InputWanted } from '../protocol/index.ts';
+import { answerInput, type InputHandlers } from './inputs.ts';
+
+export interface RoundsOptions {
+  readonly handlers: InputHandlers;
+  /** Attempts in all. Default 8 rounds of input. */
+  readonly maxRounds?: number;
+  /** Milliseconds for the whole, people included. Default 30 minutes. */
+  readonly maxMs?: number;
+  readonly clock: Clock;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Makes attempts until the result is complete; `attempt` is called once a round with the answers of the round before. */
+export async function completeRounds(
+  what: string,
+  first: InputWanted,
+  attempt: (answers: InputAnswers) => Promise<Decoded>,
+  options: RoundsOptions,
+): Promise<JsonObject> {
+  const { maxRounds = 8, maxMs = 1_800_000, clock } = options;
+  const startedAt = clock.now();
+  let wanted = first;
+  let pauseMs = 250;
+  for (let round = 1; round <= maxRounds; round++) {
+    const answers = await gather(what, wanted, options);
+    if (clock.now() - startedAt > maxMs) throw tooLong(what, 'roundsMs', maxMs);
+    if (wanted.requests.size === 0) {
+      // Nothing was asked, the server only wants another attempt: not at full speed.
+      await sleep(pauseMs, { clock, ...(options.signal && { signal: options.signal }) });
+      pauseMs *= 2;
+    }
+    const decoded = await attempt(answers);
+    if (decoded.type === 'complete') return decoded.result;
+    wanted = decoded;
+  }
+  throw tooLong(what, 'rounds', maxRounds);
+}
+
+/** All answers or none: a request of a kind that is not handled refuses the whole result before anybody is asked. */
+async function gather(what: string, wanted: InputWanted, options: RoundsOptions): Promise<InputAnswers> {
+  const controller = new AbortController();
+  const signal = options.signal === undefined ? controller.signal : AbortSignal.any([options.signal, controller.signal]);
+  const responses = new Map<string, JsonObject>();
+  try {
+    await Promise.all(
+      [...wanted.requests].map(async ([key, request]) => {
+        // The place in the map is taken now, so that the answers keep the server's order.
+        responses.set(key, {});
+        responses.set(key, await answerInput(request, options.handlers, { signal }));
+      }),
+    );
+  } catch (error) {
+    controller.abort();
+    if (isParleyError(error)) throw error;
+    const why = error instanceof RpcError ? error.message : 'the handler failed';
+    throw new ParleyError('input-unanswered', `${what} needs input that was not given: ${why}.`, { cause: error });
+  }
+  return { responses, state: wanted.state };
+}
+
+function tooLong(what: string, limit: string, allowed: number): ParleyError {
+  return new ParleyError('limit', `${what} was given up: the server kept asking for input (${limit} is ${String(allowed)}).`, {
+    details: { limit, allowed },
+  });
+}

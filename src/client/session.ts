@@ -1,0 +1,456 @@
+// A negotiated conversation with one server: what it says of itself, and a function for everything it offers.
+// A session ends; it never reconnects. Results keep the server's own text, which is untrusted.
+import { isParleyError, ParleyError, RpcError } from '../errors.ts';
+import { createFeed, type Clock, type Feed } from '../base/index.ts';
+import {
+  type Channel,
+  type Ending,
+  type JsonObject,
+  type Notification,
+  type Origin,
+  type PeerStats,
+  type Problem,
+  type Progress,
+  rpcCode,
+  type Request,
+  type RequestContext,
+  type RequestId,
+} from '../jsonrpc/index.ts';
+import {
+  argumentHeaders,
+  isLoggingLevel,
+  mcpCode,
+  method,
+  METHODS,
+  notification,
+  paramHeaders,
+  readCallToolResult,
+  readCompleteResult,
+  readGetPromptResult,
+  readPrompts,
+  readReadResourceResult,
+  readResources,
+  readResourceTemplates,
+  readTools,
+  freshFor,
+  type CallToolResult,
+  type ClientDialect,
+  type ClientMethod,
+  type CompleteParams,
+  type CompleteResult,
+  type Decoded,
+  type Era,
+  type GetPromptResult,
+  type InputAnswers,
+  type LoggingLevel,
+  type LogMessage,
+  type Page,
+  type ParamHeader,
+  type Prompt,
+  type ReadResourceResult,
+  type Resource,
+  type ResourceTemplate,
+  type Revision,
+  type ServerFacts,
+  type SubscriptionFilter,
+  type Tool,
+} from '../protocol/index.ts';
+import type { Cache } from './cache.ts';
+import { answerInput, type InputHandlers } from './inputs.ts';
+import { hold, type Negotiated } from './negotiate.ts';
+import { walkPages, WALK_LIMITS, type Listing, type WalkLimits } from './pages.ts';
+import { completeRounds } from './rounds.ts';
+import { Listeners, readChange, type Change, type Watch } from './watch.ts';
+
+export interface CallOptions {
+  readonly signal?: AbortSignal;
+  /** Milliseconds without an answer or progress. Default 60,000. */
+  readonly timeoutMs?: number;
+  /** Milliseconds in all, one attempt. Default 600,000. */
+  readonly maxMs?: number;
+  readonly onProgress?: (progress: Progress) => void;
+  /** `fresh` asks the server even when an answer is still fresh. Default `reuse`. */
+  readonly cache?: 'reuse' | 'fresh';
+}
+
+/** What a session tells by itself. */
+export type News =
+  | Change
+  | { readonly type: 'log'; readonly message: LogMessage; readonly requestId: RequestId | undefined }
+  | { readonly type: 'elicitation-complete'; readonly elicitationId: string }
+  | { readonly type: 'notification'; readonly message: Notification }
+  | { readonly type: 'problem'; readonly problem: Problem };
+
+/** A negotiated conversation. Every function may throw what `Peer.request` throws; lists and results are untrusted. */
+export interface Session extends AsyncDisposable {
+  readonly era: Era;
+  readonly revision: Revision;
+  readonly server: ServerFacts;
+  /** For people: the command line or URL. */
+  readonly target: string;
+  /** The line below, for what only its transport knows (a process id, its stderr). */
+  readonly channel: Channel;
+  readonly news: Feed<News>;
+  readonly stats: Readonly<PeerStats>;
+  /** Resolves when the conversation is over, with the reason. */
+  readonly ended: Promise<Ending>;
+  /** Sends any request of the negotiated revision and resolves with its complete result object. */
+  request(name: string, params?: JsonObject, options?: CallOptions): Promise<JsonObject>;
+  /** Lists all tools, to the last page. A server that does not have the method has none. */
+  listTools(options?: CallOptions): Promise<Listing<Tool>>;
+  listPrompts(options?: CallOptions): Promise<Listing<Prompt>>;
+  listResources(options?: CallOptions): Promise<Listing<Resource>>;
+  listResourceTemplates(options?: CallOptions): Promise<Listing<ResourceTemplate>>;
+  /** Calls a tool. Never sent twice, except when the server refused its headers unread (-32020). */
+  callTool(name: string, args?: JsonObject, options?: CallOptions): Promise<CallToolResult>;
+  readResource(uri: string, options?: CallOptions): Promise<ReadResourceResult>;
+  getPrompt(name: string, args?: Readonly<Record<string, string>>, options?: CallOptions): Promise<GetPromptResult>;
+  complete(params: CompleteParams, options?: CallOptions): Promise<CompleteResult>;
+  /** Sets the least severe log message to hear: for the session (legacy) or with each later request (2026-07-28). */
+  setLogLevel(level: LoggingLevel, options?: CallOptions): Promise<void>;
+  /** Resolves when the server shows that it is alive; any answer does. */
+  ping(options?: CallOptions): Promise<void>;
+  /** Asks to hear of changes, which then arrive in `news`. */
+  watch(filter: SubscriptionFilter): Watch;
+  /** Tells a legacy server that the roots changed. */
+  rootsChanged(): Promise<void>;
+  /** Ends the conversation and waits until nothing is left of it. Idempotent. */
+  close(): Promise<void>;
+}
+
+export interface SessionOptions {
+  readonly target: string;
+  readonly inputs: InputHandlers;
+  readonly clock: Clock;
+  readonly cache: Cache | undefined;
+  /** The key of the cache: which server, and for whom. */
+  readonly cacheServer: string;
+  readonly principal: string;
+  readonly walkLimits: WalkLimits | undefined;
+  readonly maxRounds: number | undefined;
+}
+
+export class LiveSession implements Session {
+  readonly era: Era;
+  readonly revision: Revision;
+  readonly server: ServerFacts;
+  readonly target: string;
+  readonly channel: Channel;
+  readonly news: Feed<News>;
+  readonly ended: Promise<Ending>;
+  readonly #options: SessionOptions;
+  readonly #line: Negotiated['line'];
+  readonly #dialect: ClientDialect;
+  readonly #source = createFeed<News>();
+  readonly #listeners: Listeners;
+  /** Argument headers by tool name, where the transport has headers; learned from tools/list. */
+  readonly #headers = new Map<string, readonly ParamHeader[]>();
+  /** Counts changes by method, so that a list fetched while it changed is not kept as fresh. */
+  readonly #changes = new Map<string, number>();
+  #logLevel: LoggingLevel | undefined;
+
+  constructor(negotiated: Negotiated, options: SessionOptions) {
+    const { line, dialect, facts } = negotiated;
+    this.#line = line;
+    this.#dialect = dialect;
+    this.#options = options;
+    this.era = dialect.era;
+    this.revision = dialect.revision;
+    this.server = facts;
+    this.target = options.target;
+    this.channel = line.channel;
+    this.news = this.#source.feed;
+    this.ended = line.peer.ended;
+    this.#listeners = new Listeners({
+      clock: options.clock,
+      request: (name, params, { signal, onId }) =>
+        this.#send(name, params, undefined, { signal, timeoutMs: Infinity, maxMs: Infinity }, onId),
+      emit: (change) => this.#changed(change),
+      lost: (why) =>
+        this.#source.emit({ type: 'problem', problem: { kind: 'undelivered', message: `Changes are no longer heard: ${why}.` } }),
+    });
+    void line.peer.ended.then(() => {
+      this.#listeners.close();
+      this.#source.end();
+    });
+    hold(line, {
+      request: (request, context) => this.#answer(request, context),
+      notification: (message, origin) => this.#notified(message, origin),
+      problem: (problem) => this.#source.emit({ type: 'problem', problem }),
+    });
+    Object.freeze(this);
+  }
+
+  get stats(): Readonly<PeerStats> {
+    return this.#line.peer.stats;
+  }
+
+  async request(name: string, params?: JsonObject, options: CallOptions = {}): Promise<JsonObject> {
+    return (await this.#ask(name, params, options)).result;
+  }
+
+  async listTools(options: CallOptions = {}): Promise<Listing<Tool>> {
+    return this.#list(method.listTools, (result) => this.#withHeaders(readTools(result)), options);
+  }
+
+  async listPrompts(options: CallOptions = {}): Promise<Listing<Prompt>> {
+    return this.#list(method.listPrompts, readPrompts, options);
+  }
+
+  async listResources(options: CallOptions = {}): Promise<Listing<Resource>> {
+    return this.#list(method.listResources, readResources, options);
+  }
+
+  async listResourceTemplates(options: CallOptions = {}): Promise<Listing<ResourceTemplate>> {
+    return this.#list(method.listResourceTemplates, readResourceTemplates, options);
+  }
+
+  async callTool(name: string, args?: JsonObject, options: CallOptions = {}): Promise<CallToolResult> {
+    const params = args === undefined ? { name } : { name, arguments: args };
+    try {
+      return readCallToolResult(await this.request(method.callTool, params, options));
+    } catch (error) {
+      if (!(error instanceof RpcError) || error.code !== mcpCode.headerMismatch || this.channel.kind !== 'http') throw error;
+      // The server refused the headers, so the tool's schema changed: learn it anew, then once more (streamable-http, "Client Behavior").
+      await this.listTools({ cache: 'fresh', ...(options.signal && { signal: options.signal }) });
+      return readCallToolResult(await this.request(method.callTool, params, options));
+    }
+  }
+
+  readResource(uri: string, options: CallOptions = {}): Promise<ReadResourceResult> {
+    return this.#cached(method.readResource, uri, options, async () => {
+      const { result, rounds } = await this.#ask(method.readResource, { uri }, options);
+      const scope = result['cacheScope'] === 'public' ? 'public' : 'private';
+      // What came after a round of input depends on it and is never reused (server/utilities/caching, "Cache Key").
+      return { value: readReadResourceResult(result), freshMs: rounds === 'none' ? freshFor(result) : 0, scope };
+    });
+  }
+
+  async getPrompt(name: string, args?: Readonly<Record<string, string>>, options: CallOptions = {}): Promise<GetPromptResult> {
+    return readGetPromptResult(
+      await this.request(method.getPrompt, args === undefined ? { name } : { name, arguments: args }, options),
+    );
+  }
+
+  async complete(params: CompleteParams, options: CallOptions = {}): Promise<CompleteResult> {
+    return readCompleteResult(await this.request(method.complete, { ...params }, options));
+  }
+
+  async setLogLevel(level: LoggingLevel, options: CallOptions = {}): Promise<void> {
+    if (this.#dialect.has(method.setLogLevel)) await this.request(method.setLogLevel, { level }, options);
+    else this.#logLevel = level;
+  }
+
+  async ping(options: CallOptions = {}): Promise<void> {
+    try {
+      await this.#send(this.#dialect.pulse, this.era === 'modern' ? {} : undefined, undefined, { timeoutMs: 10_000, ...options });
+    } catch (error) {
+      if (!(error instanceof RpcError)) throw error;
+    }
+  }
+
+  watch(filter: SubscriptionFilter): Watch {
+    if (this.#dialect.watches === 'listen') return this.#listeners.open(filter);
+    const uris = this.server.capabilities.resources?.subscribe === true ? (filter.resourceSubscriptions ?? []) : [];
+    const each = (name: ClientMethod) => Promise.allSettled(uris.map((uri) => this.request(name, { uri })));
+    const { tools, prompts, resources } = this.server.capabilities;
+    return {
+      acknowledged: each(method.subscribe).then((outcomes) => ({
+        ...(filter.toolsListChanged && tools?.listChanged && { toolsListChanged: true }),
+        ...(filter.promptsListChanged && prompts?.listChanged && { promptsListChanged: true }),
+        ...(filter.resourcesListChanged && resources?.listChanged && { resourcesListChanged: true }),
+        ...(uris.length > 0 && { resourceSubscriptions: uris.filter((_, index) => outcomes[index]?.status === 'fulfilled') }),
+      })),
+      close: async () => void (await each(method.unsubscribe)),
+    };
+  }
+
+  async rootsChanged(): Promise<void> {
+    if (this.#dialect.serverAsks === 'requests') await this.#line.peer.notify(notification.rootsChanged);
+  }
+
+  async close(): Promise<void> {
+    this.#listeners.close();
+    await this.#line.peer.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  /** One request with its rounds of input. */
+  async #ask(
+    name: string,
+    params: JsonObject | undefined,
+    options: CallOptions,
+  ): Promise<{ result: JsonObject; rounds: 'none' | 'some' }> {
+    if (Object.hasOwn(METHODS, name) && !this.#dialect.has(name as ClientMethod)) {
+      throw new ParleyError('unsupported', `${name} does not exist in revision ${this.revision}, which this server speaks.`);
+    }
+    const first = await this.#attempt(name, params, undefined, options);
+    if (first.type === 'complete') return { result: first.result, rounds: 'none' };
+    const result = await completeRounds(name, first, (answers) => this.#attempt(name, params, answers, options), {
+      handlers: this.#options.inputs,
+      clock: this.#options.clock,
+      signal: options.signal,
+      ...(this.#options.maxRounds !== undefined && { maxRounds: this.#options.maxRounds }),
+    });
+    return { result, rounds: 'some' };
+  }
+
+  /** One attempt: encoded, sent, decoded. */
+  async #attempt(
+    name: string,
+    params: JsonObject | undefined,
+    answers: InputAnswers | undefined,
+    options: CallOptions,
+  ): Promise<Decoded> {
+    try {
+      return this.#dialect.decode(name, await this.#send(name, params, answers, options));
+    } catch (error) {
+      const wanted = error instanceof RpcError ? this.#dialect.decodeError(error) : undefined;
+      if (wanted !== undefined) return wanted;
+      // The session is gone for every request, so the conversation is over; a host opens the next.
+      if (isParleyError(error, 'session-lost')) void this.#line.peer.close();
+      throw error;
+    }
+  }
+
+  #send(
+    name: string,
+    params: JsonObject | undefined,
+    answers: InputAnswers | undefined,
+    options: CallOptions,
+    onId?: (id: RequestId) => void,
+  ): Promise<JsonObject> {
+    const { signal, timeoutMs, maxMs, onProgress } = options;
+    const headers = this.channel.kind === 'http' ? this.#headersFor(name, params) : undefined;
+    return this.#line.peer.request(name, this.#dialect.encode(params, { logLevel: this.#logLevel, answers }), {
+      onGiveUp: this.#dialect.giveUp,
+      ...(signal && { signal }),
+      ...(timeoutMs !== undefined && { timeoutMs }),
+      ...(maxMs !== undefined && { maxMs }),
+      ...(onProgress && { onProgress }),
+      ...(headers && { headers }),
+      ...(onId && { onId }),
+    });
+  }
+
+  #headersFor(name: string, params: JsonObject | undefined): Record<string, string> | undefined {
+    const headers = this.#dialect.headers(name, params);
+    const wanted = headers && name === method.callTool ? this.#headers.get(String(params?.['name'])) : undefined;
+    return wanted === undefined
+      ? headers
+      : { ...headers, ...argumentHeaders(wanted, params?.['arguments'] as JsonObject | undefined) };
+  }
+
+  /** On a transport with headers: learns which arguments travel in them, and leaves out tools whose wish is invalid. */
+  #withHeaders(page: Page<Tool>): Page<Tool> {
+    if (this.channel.kind !== 'http' || this.era !== 'modern') return page;
+    const rejected = [...page.rejected];
+    const items = page.items.filter((tool) => {
+      const wanted = paramHeaders(tool.inputSchema);
+      if ('invalid' in wanted) {
+        rejected.push({ name: tool.name, why: wanted.invalid });
+        return false;
+      }
+      if (wanted.length > 0) this.#headers.set(tool.name, wanted);
+      else this.#headers.delete(tool.name);
+      return true;
+    });
+    return { ...page, items, rejected };
+  }
+
+  #list<T>(name: ClientMethod, read: (result: JsonObject) => Page<T>, options: CallOptions): Promise<Listing<T>> {
+    return this.#cached(name, '', options, async () => {
+      const page = async (cursor: string | undefined) =>
+        (await this.#ask(name, cursor === undefined ? {} : { cursor }, options)).result;
+      try {
+        const { items, rejected, freshMs, scope } = await walkPages(page, read, this.#options.walkLimits ?? WALK_LIMITS);
+        return { value: { items, rejected }, freshMs, scope };
+      } catch (error) {
+        // A server without the method has nothing to list.
+        if (!(error instanceof RpcError) || error.code !== rpcCode.methodNotFound) throw error;
+        return { value: { items: [], rejected: [] }, freshMs: 0, scope: 'private' };
+      }
+    });
+  }
+
+  async #cached<T>(name: ClientMethod, argument: string, options: CallOptions, produce: () => Promise<Produced<T>>): Promise<T> {
+    const { cache, cacheServer, principal } = this.#options;
+    if (cache === undefined) return (await produce()).value;
+    const key = { server: cacheServer, principal, method: name, argument };
+    const kept = options.cache === 'fresh' ? undefined : (cache.get(key) as T | undefined);
+    if (kept !== undefined) return kept;
+    const before = this.#changes.get(name);
+    const { value, freshMs, scope } = await produce();
+    if (this.#changes.get(name) === before) cache.set(key, value, freshMs, scope);
+    return value;
+  }
+
+  #changed(change: Change): void {
+    const stale = (name: ClientMethod, argument?: string) => {
+      this.#changes.set(name, (this.#changes.get(name) ?? 0) + 1);
+      this.#options.cache?.drop(this.#options.cacheServer, name, argument);
+    };
+    switch (change.type) {
+      case 'tools-changed':
+        stale(method.listTools);
+        break;
+      case 'prompts-changed':
+        stale(method.listPrompts);
+        break;
+      case 'resources-changed':
+        stale(method.listResources);
+        stale(method.listResourceTemplates);
+        break;
+      case 'resource-updated':
+        stale(method.readResource, change.uri);
+        break;
+      default:
+        change satisfies never;
+    }
+    this.#source.emit(change);
+  }
+
+  async #answer(request: Request, context: RequestContext): Promise<JsonObject | undefined> {
+    if (this.#dialect.serverAsks === 'rounds') {
+      const message = 'The server sent a request, which its revision does not allow; it was dropped.';
+      this.#source.emit({ type: 'problem', problem: { kind: 'malformed', message } });
+      return undefined;
+    }
+    if (request.method === method.ping) return {};
+    return answerInput(
+      { method: request.method, ...(request.params && { params: request.params }) },
+      this.#options.inputs,
+      context,
+    );
+  }
+
+  #notified(message: Notification, origin: Origin | undefined): void {
+    if (this.#dialect.watches === 'listen') {
+      if (this.#listeners.take(message)) return;
+      // Changes count only on a stream that asked for them (2026-07-28, patterns/subscriptions).
+      if (readChange(message) !== undefined || message.method === notification.acknowledged) return;
+    } else {
+      const change = readChange(message);
+      if (change !== undefined) return this.#changed(change);
+    }
+    const params = message.params ?? {};
+    if (message.method === notification.log && isLoggingLevel(params['level'])) {
+      const { level, logger, data } = params;
+      const log: LogMessage = { level, data, ...(typeof logger === 'string' && { logger }) };
+      this.#source.emit({ type: 'log', message: log, requestId: origin?.requestId });
+    } else if (message.method === notification.elicitationComplete && typeof params['elicitationId'] === 'string') {
+      this.#source.emit({ type: 'elicitation-complete', elicitationId: params['elicitationId'] });
+    } else {
+      this.#source.emit({ type: 'notification', message });
+    }
+  }
+}
+
+interface Produced<T> {
+  readonly value: T;
+  readonly freshMs: number;
+  readonly scope: 'public' | 'private';
+}

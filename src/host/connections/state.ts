@@ -1,0 +1,98 @@
+// The life of a connection as a value, moved by one pure function. Effects (opening, timers, closing) belong to
+// `connection.ts`, which looks only at the state it is handed.
+import { isParleyError, RpcError } from '../../errors.ts';
+import type { Session } from '../../client/index.ts';
+
+export type ConnectionState =
+  /** Not asked to connect: disabled, or not started. */
+  | { readonly type: 'idle' }
+  | { readonly type: 'connecting'; readonly attempt: number; readonly losses: readonly number[] }
+  | { readonly type: 'ready'; readonly session: Session; readonly since: number; readonly losses: readonly number[] }
+  /** Lost or not reached; tries again at `retryAt`. */
+  | {
+      readonly type: 'waiting';
+      readonly error: Error;
+      readonly attempt: number;
+      readonly retryAt: number;
+      readonly losses: readonly number[];
+    }
+  /** Given up until somebody acts. */
+  | { readonly type: 'failed'; readonly error: Error }
+  | { readonly type: 'closed' };
+
+export type ConnectionEvent =
+  | { readonly type: 'start' }
+  | { readonly type: 'connected'; readonly session: Session }
+  /** An attempt to connect failed. */
+  | { readonly type: 'failed'; readonly error: Error }
+  /** A session that was ready ended. */
+  | { readonly type: 'lost'; readonly error: Error }
+  /** The back-off is over, or a call needs the server now. */
+  | { readonly type: 'retry' }
+  /** A person asks for a fresh start. */
+  | { readonly type: 'restart' }
+  | { readonly type: 'stop' };
+
+export interface Facts {
+  /** Milliseconds on the clock. */
+  readonly now: number;
+  /** Delay before the attempt of this number, in milliseconds. */
+  readonly delay: (attempt: number) => number;
+}
+
+/** Attempts in a row before a server that cannot be reached is given up. */
+export const MAX_ATTEMPTS = 5;
+/** A server lost this often within the window is in a crash loop. */
+export const MAX_LOSSES = 5;
+export const LOSS_WINDOW_MS = 600_000;
+
+/** The state after `event`. An event that means nothing in a state leaves it as it is. */
+export function next(state: ConnectionState, event: ConnectionEvent, facts: Facts): ConnectionState {
+  if (state.type === 'closed' || event.type === 'stop') return { type: 'closed' };
+  switch (event.type) {
+    case 'start':
+      return state.type === 'idle' ? { type: 'connecting', attempt: 1, losses: [] } : state;
+    case 'restart':
+      return state.type === 'connecting' ? state : { type: 'connecting', attempt: 1, losses: [] };
+    case 'connected':
+      return state.type === 'connecting'
+        ? { type: 'ready', session: event.session, since: facts.now, losses: state.losses }
+        : state;
+    case 'failed': {
+      if (state.type !== 'connecting') return state;
+      if (!mayPass(event.error) || state.attempt >= MAX_ATTEMPTS) return { type: 'failed', error: event.error };
+      return wait(event.error, state.attempt + 1, state.losses, facts);
+    }
+    case 'lost': {
+      if (state.type !== 'ready') return state;
+      const losses = [...state.losses.filter((at) => facts.now - at < LOSS_WINDOW_MS), facts.now];
+      if (losses.length > MAX_LOSSES) return { type: 'failed', error: event.error };
+      return wait(event.error, losses.length, losses, facts);
+    }
+    case 'retry':
+      return state.type === 'waiting' ? { type: 'connecting', attempt: state.attempt, losses: state.losses } : state;
+    default:
+      return event satisfies never;
+  }
+}
+
+function wait(error: Error, attempt: number, losses: readonly number[], facts: Facts): ConnectionState {
+  return { type: 'waiting', error, attempt, losses, retryAt: facts.now + facts.delay(attempt) };
+}
+
+/** True for faults that time may mend; a wrong command, a missing sign-in or an unknown revision is not among them. */
+function mayPass(error: Error): boolean {
+  if (error instanceof RpcError) return false;
+  if (!isParleyError(error)) return false;
+  switch (error.code) {
+    case 'unreachable':
+    case 'timeout':
+    case 'server-stopped':
+    case 'session-lost':
+      return true;
+    case 'http-status':
+      return (error.details.status ?? 0) >= 500 || error.details.status === 429;
+    default:
+      return error.retryable;
+  }
+}
