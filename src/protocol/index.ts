@@ -78,3 +78,4 @@ export {
 export * from './schema/index.ts';
 export type { ClientFacts, ModernFacts, RequestHeaders, ServerDialect, ServerTerms, SessionFacts } from './server-dialect.ts';
 export { parseTemplate, type TemplateValue, type UriTemplate } from './uri-template.ts';
+export { checkField, checkForm, formDefaults, type CheckedForm } from './form.ts';
