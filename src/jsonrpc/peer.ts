@@ -7,6 +7,7 @@ import {
   rpcCode,
   sort,
   type ErrorObject,
+  type Incoming,
   type JsonObject,
   type Message,
   type Notification,
@@ -14,6 +15,11 @@ import {
   type RequestId,
 } from './message.ts';
 import { abortError, Pending, type Progress } from './pending.ts';
+
+/** Messages of one batch that are read. */
+const MAX_BATCH = 100;
+
+type Invalid = Extract<Incoming, { kind: 'invalid' }>;
 
 /** How a protocol on top of JSON-RPC says the things JSON-RPC has no word for. */
 export interface Conventions {
@@ -34,7 +40,7 @@ export interface PeerOptions {
    * drops the request unanswered. Without a handler every request is answered -32601.
    */
   readonly onRequest?: RequestHandler;
-  /** Hears every notification that is neither progress nor cancellation of a known request. */
+  /** Hears every notification that is neither progress nor cancellation of a known request. Like the two below, must not throw. */
   readonly onNotification?: (notification: Notification, origin: Origin | undefined) => void;
   readonly onProblem?: (problem: Problem) => void;
   readonly onFault?: (error: unknown, request: Request) => void;
@@ -65,6 +71,7 @@ export interface RequestOptions {
   readonly timeoutMs?: number;
   /** Milliseconds in all. */
   readonly maxMs?: number;
+  /** Hears progress in order, before the reply. When it throws, the request is given up and rejects with `internal`. */
   readonly onProgress?: (progress: Progress) => void;
   /** How the peer is told that we stopped waiting. Default `tell`. */
   readonly onGiveUp?: GiveUp;
@@ -160,16 +167,16 @@ class LinePeer implements Peer {
       }
       const id = this.#nextId++;
       const giveUp = (error: ParleyError) => this.#tellPeer(id, options.onGiveUp ?? 'tell', error);
+      const stop = (error: ParleyError) => {
+        const entry = this.#pending.forget(id);
+        if (entry === undefined) return;
+        giveUp(error);
+        entry.reject(error);
+      };
       let settle = resolve;
       let fail: (error: Error) => void = reject;
       if (signal !== undefined) {
-        const onAbort = () => {
-          const entry = this.#pending.forget(id);
-          if (entry === undefined) return;
-          const error = abortError(signal, method);
-          giveUp(error);
-          entry.reject(error);
-        };
+        const onAbort = () => stop(abortError(signal, method));
         signal.addEventListener('abort', onAbort, { once: true });
         settle = (result) => {
           signal.removeEventListener('abort', onAbort);
@@ -180,13 +187,23 @@ class LinePeer implements Peer {
           reject(error);
         };
       }
+      // A listener's fault is its request's, never the line's.
+      const listen = (progress: Progress) => {
+        try {
+          onProgress?.(progress);
+        } catch (error) {
+          stop(
+            new ParleyError('internal', `The progress listener of ${method} threw; the request was given up.`, { cause: error }),
+          );
+        }
+      };
       this.#pending.add(id, {
         method,
         settle,
         reject: fail,
         timeoutMs: options.timeoutMs ?? this.#timeoutMs,
         maxMs: options.maxMs ?? Math.max(this.#maxMs, options.timeoutMs ?? 0),
-        onProgress,
+        onProgress: onProgress && listen,
         onExpire: giveUp,
       });
       options.onId?.(id);
@@ -249,7 +266,8 @@ class LinePeer implements Peer {
         this.#answer(incoming.message, origin);
         return;
       case 'invalid':
-        this.#receiveInvalid(value, incoming.id ?? origin?.requestId, incoming.why, incoming.asks, origin);
+        if (Array.isArray(value) && value.length > 0) this.#receiveBatch(value, origin);
+        else this.#receiveInvalid(incoming, origin);
         return;
       default:
         incoming satisfies never;
@@ -289,20 +307,32 @@ class LinePeer implements Peer {
     onNotification?.(notification, origin);
   }
 
-  #receiveInvalid(value: unknown, id: RequestId | undefined, why: string, asks: boolean, origin: Origin | undefined): void {
-    if (Array.isArray(value) && value.length > 0 && value.every((item) => sort(item).kind !== 'invalid')) {
-      // A batch: allowed by 2025-03-26 only, but harmless to read in any revision.
-      for (const item of value.slice(0, 100) as unknown[]) this.#receive(item, origin);
-      return;
+  /** Allowed by 2025-03-26 only, but harmless to read in any revision. Each item stands for itself. */
+  #receiveBatch(items: readonly unknown[], origin: Origin | undefined): void {
+    for (const item of items.slice(0, MAX_BATCH)) {
+      if (Array.isArray(item)) this.#receiveInvalid({ why: 'a batch in a batch', id: undefined, asks: false }, origin);
+      else this.#receive(item, origin);
     }
+    if (items.length > MAX_BATCH) {
+      this.#options.onProblem?.({
+        kind: 'oversized',
+        message: `A batch of ${items.length} messages arrived; those after the first ${MAX_BATCH} were dropped.`,
+      });
+    }
+  }
+
+  #receiveInvalid({ why, id, asks }: Omit<Invalid, 'kind'>, origin: Origin | undefined): void {
     this.stats.invalid++;
     this.#options.onProblem?.({ kind: 'malformed', message: `A message that is not JSON-RPC was dropped: ${why}.` });
     if (asks) {
-      if (id !== undefined)
+      // Only under its own id: that of the stream is ours, and may be one of theirs as well.
+      if (id !== undefined) {
         this.#reply({ jsonrpc: '2.0', id, error: { code: rpcCode.invalidRequest, message: `Invalid request: ${why}` } });
+      }
       return;
     }
-    const entry = id === undefined ? undefined : this.#pending.take(id);
+    const meant = id ?? origin?.requestId;
+    const entry = meant === undefined ? undefined : this.#pending.take(meant);
     entry?.reject(new ParleyError('protocol-violation', `The answer to ${entry.method} is not valid JSON-RPC: ${why}.`));
   }
 

@@ -66,7 +66,7 @@ export class Pending<Reply> {
 
   /** The only id that waits, when exactly one does. */
   only(): RequestId | undefined {
-    return this.#entries.size === 1 ? (this.#entries.keys().next().value) : undefined;
+    return this.#entries.size === 1 ? this.#entries.keys().next().value : undefined;
   }
 
   /** Takes the entry out because its caller gave up; a reply that still comes is then known as stale. */
