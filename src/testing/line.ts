@@ -20,8 +20,10 @@ export interface ScriptedLine {
   readonly channel: Channel;
   /** All that was sent, oldest first. */
   readonly sent: readonly Message[];
-  /** Ids whose exchange was dropped, oldest first. Only where `kind` is `http`. */
+  /** Ids of our requests whose exchange was dropped, oldest first. Only where `kind` is `http`. */
   readonly abandoned: readonly RequestId[];
+  /** Ids of the far end's requests that get no reply, oldest first. Only where `kind` is `http`. */
+  readonly dismissed: readonly RequestId[];
   /** What `adopt` was given last. Only where `kind` is `http`. */
   readonly terms: ChannelTerms | undefined;
   /** Resolves with the next message sent that `next` has not returned yet; rejects when the line ends first. */
@@ -35,7 +37,7 @@ export interface ScriptedLine {
 }
 
 export interface ScriptedLineOptions {
-  /** `http` gives the channel `abandon` and `adopt`. Default `memory`. */
+  /** `http` gives the channel `abandon`, `dismiss` and `adopt`. Default `memory`. */
   readonly kind?: Transport['kind'];
   /** Hears every message as it is sent, before `send` resolves; what it throws is what `send` rejects with. */
   readonly onSend?: (message: Message, options: SendOptions | undefined) => void | Promise<void>;
@@ -46,6 +48,7 @@ export function createScriptedLine(options: ScriptedLineOptions = {}): ScriptedL
   const { kind = 'memory', onSend } = options;
   const sent: Message[] = [];
   const abandoned: RequestId[] = [];
+  const dismissed: RequestId[] = [];
   const early: ((receiver: Receiver) => void)[] = [];
   const readers: { resolve: (message: Message) => void; reject: (error: Error) => void }[] = [];
   let read = 0;
@@ -87,6 +90,7 @@ export function createScriptedLine(options: ScriptedLineOptions = {}): ScriptedL
     },
     ...(kind === 'http' && {
       abandon: (id: RequestId) => void abandoned.push(id),
+      dismiss: (id: RequestId) => void dismissed.push(id),
       adopt: (given: ChannelTerms) => void (terms = given),
     }),
   };
@@ -95,6 +99,7 @@ export function createScriptedLine(options: ScriptedLineOptions = {}): ScriptedL
     channel,
     sent,
     abandoned,
+    dismissed,
     get terms() {
       return terms;
     },
