@@ -1,0 +1,3 @@
+export { createHttpListener, type HttpListener, type HttpListenerOptions } from './server.ts';
+export type { ListenOptions } from './listen.ts';
+export type { Accept, AcceptContext, HttpProfile, Inspection, Refusal, SessionChannel } from './profile.ts';

@@ -1,0 +1,1 @@
+export { createSseEndpoints, type SseEndpoints, type SseEndpointsOptions } from './server.ts';

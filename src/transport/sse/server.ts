@@ -1,0 +1,166 @@
+// The server end of the deprecated HTTP+SSE transport: a stream for each client, and a path to which it posts. The session
+// is the stream: when that is gone, so is the line.
+import { randomBytes } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { ParleyError } from '../../errors.ts';
+import { silent, systemClock, type Clock, type Log } from '../../base/index.ts';
+import type { Channel, Ending, Message, Origin, Receiver } from '../../jsonrpc/index.ts';
+import { encodeEvent } from '../framing/event-stream.ts';
+import { readJson } from '../http/body.ts';
+import { createGuard, type GuardOptions } from '../http/guard.ts';
+import { Inbox } from '../http/inbox.ts';
+import { readable } from '../http/media.ts';
+import { Outlet } from '../http/outlet.ts';
+import type { Accept } from '../http/profile.ts';
+import { refuse, sendAccepted } from '../http/respond.ts';
+
+export interface SseEndpointsOptions extends GuardOptions {
+  readonly accept: Accept;
+  /** Where clients open their stream. Default `/sse`. */
+  readonly path?: string;
+  /** Where they post. Default `/messages`. */
+  readonly messagePath?: string;
+  /** Bytes of a body. Default 4 MiB. */
+  readonly maxBodyBytes?: number;
+  /** Bytes that a client may be behind before it is cut off. Default 4 MiB. */
+  readonly maxBufferedBytes?: number;
+  /** Sessions at once. Default 1,024. */
+  readonly maxSessions?: number;
+  /** Says who makes a request, which was authenticated before; a session serves only who opened it. */
+  readonly principal?: (request: IncomingMessage) => string;
+  readonly clock?: Clock;
+  /** A new session id that cannot be guessed: characters that need no escape in a URL. */
+  readonly newId?: () => string;
+  readonly log?: Log;
+}
+
+export interface SseEndpoints {
+  /** Sessions that are open. */
+  readonly sessions: number;
+  /** Serves a request to one of the two paths; false when it is to another. */
+  handle(request: IncomingMessage, response: ServerResponse): boolean;
+  /** Ends all sessions. Idempotent; never rejects. */
+  close(): Promise<void>;
+}
+
+const MIB = 1_048_576;
+
+/**
+ * Creates the two endpoints.
+ * @throws ParleyError `usage` for a host or origin that is none
+ * @see 2024-11-05 basic/transports, "HTTP with SSE"
+ */
+export function createSseEndpoints(options: SseEndpointsOptions): SseEndpoints {
+  const { accept, path = '/sse', messagePath = '/messages', maxBodyBytes = 4 * MIB, maxSessions = 1_024 } = options;
+  const { principal = () => '', newId = () => randomBytes(32).toString('hex'), clock = systemClock } = options;
+  const { maxBufferedBytes = 4 * MIB, log = silent } = options;
+  const guard = createGuard(options);
+  const sessions = new Map<string, { readonly line: SseLine; readonly principal: string }>();
+
+  function open(request: IncomingMessage, response: ServerResponse): void {
+    const form = readable(request.headers.accept);
+    if (form === undefined || form === 'json') return refuse(response, 406, 'Accept must allow text/event-stream.');
+    if (sessions.size >= maxSessions) return refuse(response, 503, 'There are too many sessions. Try again later.');
+    const id = newId();
+    const line = new SseLine(response, { clock, maxBufferedBytes, onEnd: () => sessions.delete(id) });
+    sessions.set(id, { line, principal: principal(request) });
+    line.announce(`${messagePath}?sessionId=${id}`);
+    try {
+      accept(line, { era: 'sse', headers: request.headers });
+    } catch (error) {
+      log('error', 'A stream could not be served.', { error });
+      void line.close();
+    }
+  }
+
+  function post(request: IncomingMessage, response: ServerResponse, query: string): void {
+    const id = new URLSearchParams(query).get('sessionId');
+    if (id === null) return refuse(response, 400, 'The sessionId is missing in the query.');
+    const session = sessions.get(id);
+    if (session?.principal !== principal(request))
+      return refuse(response, 404, 'This session is not known here: its stream is closed.');
+    readJson(request, response, maxBodyBytes, (value) => {
+      if (session.line.take(value, { headers: request.headers })) sendAccepted(response);
+      else refuse(response, 503, 'The session is not ready yet.');
+    });
+  }
+
+  return {
+    get sessions() {
+      return sessions.size;
+    },
+    handle(request, response) {
+      const [pathname, query = ''] = (request.url ?? '').split('?', 2);
+      if (pathname !== path && pathname !== messagePath) return false;
+      const refusal = guard.refusal(request);
+      const method = pathname === path ? 'GET' : 'POST';
+      if (refusal !== undefined) refuse(response, 403, refusal);
+      else if (guard.answerCors(request, response)) return true;
+      else if (request.method !== method) refuse(response, 405, `Only ${method} is served here.`, { headers: { Allow: method } });
+      else if (pathname === path) open(request, response);
+      else post(request, response, query);
+      return true;
+    },
+    async close() {
+      await Promise.all([...sessions.values()].map(({ line }) => line.close()));
+    },
+  };
+}
+
+class SseLine implements Channel {
+  readonly kind = 'sse';
+  readonly #inbox = new Inbox();
+  readonly #outlet: Outlet;
+  readonly #options: SseLineOptions;
+
+  constructor(response: ServerResponse, options: SseLineOptions) {
+    this.#options = options;
+    this.#outlet = new Outlet(response, {
+      ...options,
+      onClose: () => this.#end({ by: 'lost', error: new ParleyError('closed', 'The client closed its stream.') }),
+    });
+  }
+
+  /** Tells the client where to post. */
+  announce(uri: string): void {
+    this.#outlet.write(encodeEvent({ event: 'endpoint', data: uri }));
+  }
+
+  /** Takes a posted value. False when there is no room for it. */
+  take(value: unknown, origin: Origin): boolean {
+    if (!this.#inbox.hasRoom(1)) return false;
+    this.#inbox.take(value, origin);
+    return true;
+  }
+
+  start(receiver: Receiver): void {
+    this.#inbox.start(receiver);
+  }
+
+  async send(message: Message): Promise<void> {
+    if (this.#inbox.ending !== undefined) throw this.#inbox.ending.error;
+    if (this.#outlet.write(encodeEvent({ event: 'message', data: JSON.stringify(message) }))) return this.#outlet.ready();
+    const error = new ParleyError('limit', 'The client does not read its stream; it was cut off.', {
+      details: { limit: 'outboundBuffer', allowed: this.#options.maxBufferedBytes },
+    });
+    this.#end({ by: 'lost', error });
+    throw error;
+  }
+
+  async close(): Promise<void> {
+    this.#end({ by: 'closed', error: new ParleyError('closed', 'The line was closed by this side.') });
+    this.#outlet.end();
+  }
+
+  #end(ending: Ending): void {
+    if (this.#inbox.ending !== undefined) return;
+    this.#options.onEnd();
+    this.#inbox.end(ending);
+  }
+}
+
+interface SseLineOptions {
+  readonly clock: Clock;
+  readonly maxBufferedBytes: number;
+  readonly onEnd: () => void;
+}
