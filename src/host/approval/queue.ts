@@ -1,0 +1,117 @@
+// Asks one question at a time. Calls that come in parallel wait for their turn, so a person never faces two prompts at once,
+// and nobody waits for ever or is worn down by repetition.
+import { systemClock, type Clock } from '../../base/index.ts';
+import { abortError } from '../../jsonrpc/index.ts';
+import type { ApprovalRequest, Approver, Verdict } from './approver.ts';
+import type { Grants } from './grants.ts';
+
+export interface QueueOptions {
+  /** How long one question stands before it is denied, counted from when it is shown. Default five minutes. */
+  readonly timeoutMs?: number;
+  /** Questions that may wait, in all and of one server; more are denied at once. Default 32 and 8. */
+  readonly maxPending?: number;
+  readonly maxPendingOfServer?: number;
+  /** After this many denials of one tool by a person, it is denied without a question. Default 3. */
+  readonly maxDenials?: number;
+  readonly clock?: Clock;
+}
+
+/**
+ * Returns an approver that hands requests to `approver` one after the other, in order. Puts an approval for the run into `grants`, and
+ * answers from there what was allowed while it waited. Time-out, too many questions and too many denials are verdicts; an
+ * abort rejects with ParleyError `aborted`, and what the approver throws is passed on.
+ */
+export function queueApprover(approver: Approver, grants: Grants, options: QueueOptions = {}): Approver {
+  const { timeoutMs = 300_000, maxPending = 32, maxPendingOfServer = 8, maxDenials = 3, clock = systemClock } = options;
+  const pending = new Set<{ readonly server: string }>();
+  const denials = new Map<string, number>();
+  let lastTurn: Promise<unknown> = Promise.resolve();
+
+  /** The verdict that needs nobody, if there is one. */
+  function known({ intent, widest }: ApprovalRequest): Verdict | undefined {
+    if ((denials.get(keyOf(intent)) ?? 0) >= maxDenials) {
+      return deny('policy', `It was denied ${maxDenials} times in this run, so it is not asked for again.`);
+    }
+    return widest === 'run' && grants.covers(intent) ? { type: 'allow', scope: 'run' } : undefined;
+  }
+
+  function overflow({ intent: { server } }: ApprovalRequest): Verdict | undefined {
+    const ofServer = [...pending].filter((other) => other.server === server).length;
+    if (pending.size < maxPending && ofServer < maxPendingOfServer) return undefined;
+    return deny('policy', `Too many calls wait for approval: ${ofServer} of server "${server}", ${pending.size} in all.`);
+  }
+
+  function remember({ intent, widest }: ApprovalRequest, verdict: Verdict): Verdict {
+    if (verdict.type === 'allow') {
+      if (verdict.scope === 'once' || widest === 'once') return { type: 'allow', scope: 'once' };
+      grants.add(intent);
+    } else if (verdict.by === 'person') {
+      denials.set(keyOf(intent), (denials.get(keyOf(intent)) ?? 0) + 1);
+    }
+    return verdict;
+  }
+
+  /** Shows one question until it is answered, out of time or aborted, whichever is first. */
+  function show(request: ApprovalRequest, signal: AbortSignal | undefined): Promise<Verdict> {
+    const shown = new AbortController();
+    return bounded(signal, (resolve, reject) => {
+      void approver.ask(request, { signal: shown.signal }).then(resolve, reject);
+      const timer = clock.after(timeoutMs, () => resolve(deny('timeout', `Nobody answered within ${timeoutMs / 1_000} s.`)));
+      return () => {
+        timer.cancel();
+        shown.abort();
+      };
+    });
+  }
+
+  return {
+    async ask(request, { signal } = {}) {
+      const now = known(request) ?? overflow(request);
+      if (now !== undefined) return now;
+      const place = { server: request.intent.server };
+      pending.add(place);
+      const before = lastTurn;
+      let endTurn = () => {};
+      const turn = new Promise<void>((resolve) => (endTurn = resolve));
+      lastTurn = before.then(() => turn);
+      try {
+        await bounded(signal, (resolve) => {
+          void before.then(resolve);
+          return () => {};
+        });
+        return known(request) ?? remember(request, await show(request, signal));
+      } finally {
+        pending.delete(place);
+        endTurn();
+      }
+    },
+  };
+}
+
+/** Waits until `start` resolves or rejects it, or until `signal` aborts; then calls the function that `start` returned. */
+async function bounded<T>(
+  signal: AbortSignal | undefined,
+  start: (resolve: (value: T) => void, reject: (error: unknown) => void) => () => void,
+): Promise<T> {
+  if (signal?.aborted) throw abortError(signal, 'The approval');
+  let abort = () => {};
+  let cleanUp = () => {};
+  try {
+    return await new Promise<T>((resolve, reject) => {
+      abort = () => signal && reject(abortError(signal, 'The approval'));
+      signal?.addEventListener('abort', abort, { once: true });
+      cleanUp = start(resolve, reject);
+    });
+  } finally {
+    signal?.removeEventListener('abort', abort);
+    cleanUp();
+  }
+}
+
+function keyOf({ server, tool }: { readonly server: string; readonly tool: string }): string {
+  return JSON.stringify([server, tool]);
+}
+
+function deny(by: 'timeout' | 'policy', message: string): Verdict {
+  return { type: 'deny', by, message };
+}
