@@ -410,7 +410,7 @@ describe('the end of the line', () => {
     const waiting = Promise.allSettled([peer.request('a'), peer.request('b'), peer.request('c')]);
     line.end(gone);
     for (const outcome of await waiting) expect(outcome).toEqual({ status: 'rejected', reason: gone });
-    await expect(peer.request('d')).rejects.toBe(gone);
+    await expect(peer.request('d')).rejects.toMatchObject({ code: 'server-stopped', details: { unsent: true } });
     await expect(peer.notify('n')).rejects.toBe(gone);
     expect(await peer.ended).toEqual({ by: 'lost', error: gone });
     expect(line.sent).toHaveLength(3);

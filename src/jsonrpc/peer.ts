@@ -154,7 +154,7 @@ class LinePeer implements Peer {
   request(method: string, params?: JsonObject, options: RequestOptions = {}): Promise<JsonObject> {
     return new Promise<JsonObject>((resolve, reject) => {
       const { signal, onProgress } = options;
-      if (this.#ending !== undefined) return reject(this.#ending.error);
+      if (this.#ending !== undefined) return reject(unsent(this.#ending.error));
       if (signal?.aborted) return reject(abortError(signal, method));
       const allowed = this.#options.maxInFlight ?? 1_024;
       if (this.#pending.size >= allowed) {
@@ -399,6 +399,11 @@ class LinePeer implements Peer {
     this.#pending.failAll(() => ending.error);
     this.#resolveEnded(ending);
   }
+}
+
+/** The error of a line that was over before the request was made. */
+function unsent({ code, message, details }: ParleyError): ParleyError {
+  return new ParleyError(code, message, { details: { ...details, unsent: true }, retryable: true });
 }
 
 function asFault(error: unknown, what: string): Error {
