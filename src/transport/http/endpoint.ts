@@ -1,0 +1,116 @@
+// One HTTP address that messages are sent to: which headers go along, and what a GET or DELETE means there. Keeps the headers and
+// the session id that a handshake brought; decides nothing about them.
+import { ParleyError } from '../../errors.ts';
+import type { Clock } from '../../base/index.ts';
+import type { Message } from '../../jsonrpc/index.ts';
+import { lowerCased, type HeaderProvider, type Headers } from './headers.ts';
+import { EVENT_STREAM } from './reading.ts';
+import { faultOf, readRefusal } from './refusal.ts';
+import { HttpLine, type HttpAnswer } from './request.ts';
+
+export interface EndpointOptions {
+  readonly connectTimeoutMs?: number;
+  /** Milliseconds until a GET or DELETE is answered. Default 30,000. */
+  readonly answerTimeoutMs?: number;
+  readonly clock?: Clock;
+}
+
+/** How one message travels. */
+export interface Posting {
+  readonly signal: AbortSignal;
+  readonly session?: string | undefined;
+  /** Headers of this message alone. */
+  readonly headers?: Headers | undefined;
+  /** Where to, when not to the endpoint itself; of the same origin. */
+  readonly url?: URL;
+  /** Milliseconds until the answer's headers. Default: no bound but the signal. */
+  readonly headersTimeoutMs?: number;
+}
+
+const MAX_SESSION_ID = 1_024;
+
+export class Endpoint {
+  readonly target: string;
+  readonly answerTimeoutMs: number;
+  readonly #url: URL;
+  readonly #userHeaders: HeaderProvider;
+  readonly #line: HttpLine;
+  #sticky: Headers = {};
+
+  constructor(url: URL, target: string, userHeaders: HeaderProvider, options: EndpointOptions) {
+    this.target = target;
+    this.answerTimeoutMs = options.answerTimeoutMs ?? 30_000;
+    this.#url = url;
+    this.#userHeaders = userHeaders;
+    this.#line = new HttpLine(url, target, options);
+  }
+
+  /** Sends `headers` with everything from now on. */
+  stick(headers: Headers): void {
+    this.#sticky = lowerCased(headers);
+  }
+
+  /** POSTs one message and resolves with the answer, whatever its status; the answer's body must be read or discarded. */
+  async post(message: Message, posting: Posting): Promise<HttpAnswer> {
+    const { signal, session, headersTimeoutMs } = posting;
+    const own = { accept: `application/json, ${EVENT_STREAM}`, 'content-type': 'application/json' };
+    const headers = await this.#headers({ ...lowerCased(posting.headers ?? {}), ...own }, session, signal);
+    const ask = { method: 'POST', url: posting.url ?? this.#url, headers, body: JSON.stringify(message), signal } as const;
+    return this.#line.ask(headersTimeoutMs === undefined ? ask : { ...ask, headersTimeoutMs });
+  }
+
+  /**
+   * GETs an event stream, after the event `lastEventId` when there is one.
+   * @throws ParleyError what the answer means when it is no event stream, or what `HttpLine.ask` throws
+   */
+  async openStream(options: {
+    signal: AbortSignal;
+    session?: string | undefined;
+    lastEventId?: string | undefined;
+  }): Promise<HttpAnswer> {
+    const { signal, session, lastEventId } = options;
+    const resume: Headers = lastEventId === undefined ? {} : { 'last-event-id': lastEventId };
+    const headers = await this.#headers({ accept: EVENT_STREAM, ...resume }, session, signal);
+    const answer = await this.#line.ask({
+      method: 'GET',
+      url: this.#url,
+      headers,
+      signal,
+      headersTimeoutMs: this.answerTimeoutMs,
+    });
+    if (answer.status >= 300) throw faultOf(await readRefusal(answer, session, signal), this.target, 'stream');
+    if (answer.mediaType === EVENT_STREAM) return answer;
+    answer.discard();
+    throw new ParleyError('not-mcp', `${this.target} answered a GET with something that is no event stream.`);
+  }
+
+  /** DELETEs the session; any answer will do. */
+  async endSession(session: string, signal: AbortSignal): Promise<void> {
+    const headers = await this.#headers({}, session, signal);
+    const answer = await this.#line.ask({
+      method: 'DELETE',
+      url: this.#url,
+      headers,
+      signal,
+      headersTimeoutMs: this.answerTimeoutMs,
+    });
+    answer.discard();
+  }
+
+  /** Destroys every socket and resolves when they are gone. */
+  close(): Promise<void> {
+    return this.#line.close();
+  }
+
+  async #headers(perMessage: Headers, session: string | undefined, signal: AbortSignal): Promise<Headers> {
+    const headers = { ...(await this.#userHeaders(signal)), ...this.#sticky, ...perMessage };
+    return session === undefined ? headers : { ...headers, 'mcp-session-id': session };
+  }
+}
+
+/** The session id of a successful answer: visible ASCII, as the specification has it. */
+export function sessionOf({ status, headers }: HttpAnswer): string | undefined {
+  const id = headers['mcp-session-id'];
+  if (status >= 300 || typeof id !== 'string' || id.length > MAX_SESSION_ID) return undefined;
+  return /^[\x21-\x7e]+$/.test(id) ? id : undefined;
+}

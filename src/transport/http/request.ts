@@ -1,0 +1,328 @@
+// One HTTP exchange after another with one server, over node:http and node:https: connecting, redirects, compressed bodies and
+// caps. Knows nothing of JSON-RPC, and never sends anything twice that may have arrived.
+import http, { type ClientRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
+import https from 'node:https';
+import type { Socket } from 'node:net';
+import { pipeline, type Readable } from 'node:stream';
+import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
+import { ParleyError } from '../../errors.ts';
+import { systemClock, type Clock, type Timer } from '../../base/index.ts';
+import { seconds } from '../../jsonrpc/index.ts';
+
+/** One request to send. */
+export interface HttpAsk {
+  readonly method: 'GET' | 'POST' | 'DELETE';
+  readonly url: URL;
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+  /** Ends the exchange at any point, also while its body is read, and frees the socket. Its reason must be a ParleyError. */
+  readonly signal: AbortSignal;
+  /** Milliseconds until the response's headers. Default: no bound but the signal. */
+  readonly headersTimeoutMs?: number;
+}
+
+export interface HttpLineOptions {
+  /** Milliseconds for name resolution, TCP and TLS together. Default 10,000. */
+  readonly connectTimeoutMs?: number;
+  readonly clock?: Clock;
+}
+
+/** Idle sockets are dropped well before the 5 s after which common servers drop them, so that no request meets a closing one. */
+const IDLE_MS = 4_000;
+const MAX_IDLE_SOCKETS = 16;
+const MAX_REDIRECTS = 3;
+/** 303 is not among them: it says that the request was carried out. */
+const REDIRECTS = [301, 302, 307, 308];
+const MAX_INTERIM_RESPONSES = 100;
+/** What is read of a body nobody wants, and for how long, so that its socket can be used again. */
+const DISCARDED_BYTES = 65_536;
+const DISCARDED_MS = 1_000;
+
+/** Sockets to one origin, kept for later requests. */
+export class HttpLine {
+  readonly #agent: http.Agent;
+  readonly #target: string;
+  readonly #connectTimeoutMs: number;
+  readonly #clock: Clock;
+
+  /** `origin` decides between TCP and TLS; `target` names the server in messages. */
+  constructor(origin: URL, target: string, options: HttpLineOptions = {}) {
+    const settings = { keepAlive: true, timeout: IDLE_MS, maxFreeSockets: MAX_IDLE_SOCKETS };
+    // Node lowers the idle time by itself where a server announces a shorter one (Keep-Alive: timeout=…).
+    // Certificates are always checked, whatever the environment says.
+    this.#agent =
+      origin.protocol === 'https:' ? new https.Agent({ ...settings, rejectUnauthorized: true }) : new http.Agent(settings);
+    this.#target = target;
+    this.#connectTimeoutMs = options.connectTimeoutMs ?? 10_000;
+    this.#clock = options.clock ?? systemClock;
+  }
+
+  /**
+   * Sends a request and resolves when the headers of its answer are there. Redirects are followed within the origin, with
+   * method and body. The answer's body must be read or discarded.
+   * @throws ParleyError `unreachable`, `server-stopped`, `timeout`, `http-status` (a redirect), `not-mcp`, `limit`, or the
+   * signal's reason
+   */
+  async ask(ask: HttpAsk): Promise<HttpAnswer> {
+    let url = ask.url;
+    for (let hops = 0; ; hops++) {
+      const response = await this.#once(url, ask);
+      const answer = new HttpAnswer(response, this.#target, ask.signal, this.#clock);
+      const { location } = answer.headers;
+      if (location === undefined || !REDIRECTS.includes(answer.status)) return answer;
+      answer.discard();
+      url = this.#redirect(url, location, answer.status, hops);
+    }
+  }
+
+  /** Destroys every socket and resolves when they are gone. */
+  async close(): Promise<void> {
+    const lists = [...Object.values(this.#agent.sockets), ...Object.values(this.#agent.freeSockets)];
+    const sockets = lists.flatMap((list: Socket[] | undefined) => list ?? []);
+    this.#agent.destroy();
+    const open = sockets.filter((socket) => !socket.closed);
+    await Promise.all(open.map((socket) => new Promise((resolve) => socket.once('close', resolve))));
+  }
+
+  #once(url: URL, ask: HttpAsk): Promise<IncomingMessage> {
+    const { method, headers, signal, headersTimeoutMs } = ask;
+    return new Promise((resolve, reject) => {
+      if (signal.aborted) return reject(signal.reason as ParleyError);
+      let request: ClientRequest;
+      try {
+        request = (url.protocol === 'https:' ? https : http).request({
+          agent: this.#agent,
+          protocol: url.protocol,
+          // A literal IPv6 address stands in brackets in a URL and without them in a socket address.
+          hostname: url.hostname.replace(/^\[(.*)\]$/, '$1'),
+          port: url.port,
+          path: url.pathname + url.search,
+          method,
+          headers: ask.body === undefined ? headers : { ...headers, 'content-length': String(Buffer.byteLength(ask.body)) },
+          insecureHTTPParser: false,
+        });
+      } catch (cause) {
+        return reject(new ParleyError('internal', 'A header of the request cannot be sent over HTTP.', { cause }));
+      }
+      let connected = false;
+      let connecting: Timer | undefined;
+      let interim = 0;
+      const waiting =
+        headersTimeoutMs === undefined
+          ? undefined
+          : this.#clock.after(headersTimeoutMs, () => fail(this.#late(method, headersTimeoutMs)));
+      const settled = () => {
+        connecting?.cancel();
+        waiting?.cancel();
+      };
+      const fail = (error: ParleyError) => {
+        settled();
+        signal.removeEventListener('abort', onAbort);
+        reject(error);
+        request.destroy();
+      };
+      const onAbort = () => fail(signal.reason as ParleyError);
+      signal.addEventListener('abort', onAbort, { once: true });
+
+      request.once('socket', (socket) => {
+        connected = request.reusedSocket;
+        if (connected) return;
+        socket.setKeepAlive(true, 30_000);
+        connecting = this.#clock.after(this.#connectTimeoutMs, () =>
+          fail(this.#unreachable(`did not accept a connection within ${seconds(this.#connectTimeoutMs)}`)),
+        );
+        socket.once(url.protocol === 'https:' ? 'secureConnect' : 'connect', () => {
+          connected = true;
+          connecting?.cancel();
+        });
+      });
+      request.on('information', () => {
+        if (++interim <= MAX_INTERIM_RESPONSES) return;
+        fail(new ParleyError('limit', `${this.#target} sent more than ${MAX_INTERIM_RESPONSES} interim responses.`));
+      });
+      // Stays until the end: after the response an error belongs to the body, which reports it.
+      request.on('error', (error) => fail(this.#fault(error, connected)));
+      request.once('response', (response) => {
+        settled();
+        response.once('close', () => signal.removeEventListener('abort', onAbort));
+        resolve(response);
+      });
+      request.end(ask.body);
+    });
+  }
+
+  #redirect(from: URL, location: string, status: number, hops: number): URL {
+    const refuse = (why: string) =>
+      new ParleyError(
+        'http-status',
+        `${this.#target} answered with a redirect (${status}) ${why}. Use the address it leads to, if you trust it.`,
+        {
+          details: { status },
+        },
+      );
+    if (!URL.canParse(location, from.href)) throw refuse('that leads nowhere');
+    const to = new URL(location, from);
+    if (to.origin !== from.origin) throw refuse('to another origin, which is not followed');
+    if (to.username !== '' || to.password !== '') throw refuse('with a user name in it, which is not followed');
+    if (hops === MAX_REDIRECTS) throw refuse(`after ${MAX_REDIRECTS} others, which is not followed`);
+    return to;
+  }
+
+  #late(method: string, afterMs: number): ParleyError {
+    return new ParleyError('timeout', `${this.#target} did not answer a ${method} within ${seconds(afterMs)}.`, {
+      details: { afterMs },
+    });
+  }
+
+  #unreachable(what: string, cause?: Error): ParleyError {
+    return new ParleyError('unreachable', `${this.#target} ${what}. Check the URL and that the server runs.`, {
+      details: { unsent: true },
+      ...(cause === undefined ? {} : { cause }),
+    });
+  }
+
+  #fault(error: NodeJS.ErrnoException, connected: boolean): ParleyError {
+    const code = error.code ?? '';
+    if (!connected) {
+      if (code === 'ENOTFOUND' || code === 'EAI_AGAIN')
+        return this.#unreachable('has a host name that cannot be resolved', error);
+      if (code === 'ECONNREFUSED') return this.#unreachable('refused the connection', error);
+      return this.#unreachable(`could not be connected to (${code || 'no code'})`, error);
+    }
+    if (code === 'HPE_HEADER_OVERFLOW') {
+      return new ParleyError('limit', `${this.#target} sent response headers that are too large.`, { cause: error });
+    }
+    if (code.startsWith('HPE_')) return new ParleyError('not-mcp', `${this.#target} did not answer in HTTP.`, { cause: error });
+    return new ParleyError('server-stopped', `The connection to ${this.#target} was lost before it answered.`, { cause: error });
+  }
+}
+
+/** Status, headers and body of one answer. The body is read once, by `stream` or `text`, or discarded. */
+export class HttpAnswer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  /** The media type in lower case, without parameters; '' when there is none. */
+  readonly mediaType: string;
+  readonly #response: IncomingMessage;
+  readonly #target: string;
+  readonly #signal: AbortSignal;
+  readonly #clock: Clock;
+
+  constructor(response: IncomingMessage, target: string, signal: AbortSignal, clock: Clock) {
+    this.status = response.statusCode ?? 0;
+    this.headers = response.headers;
+    this.mediaType = (response.headers['content-type'] ?? '').split(';', 1)[0]!.trim().toLowerCase();
+    this.#response = response;
+    this.#target = target;
+    this.#signal = signal;
+    this.#clock = clock;
+  }
+
+  /**
+   * Calls `onChunk` with every decoded piece of the body, and resolves at its end, or when `onChunk` returns `stop`, which
+   * frees the socket.
+   * @throws ParleyError `server-stopped` when it is cut, `protocol-violation` when it cannot be decoded, the signal's reason, or
+   * what `onChunk` throws
+   */
+  stream(onChunk: (chunk: Buffer) => 'stop' | 'more'): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const body = this.#decoded();
+      let over = false;
+      const finish = (settle: () => void) => {
+        if (over) return;
+        over = true;
+        settle();
+        if (body.readableEnded) return;
+        body.destroy();
+        this.#response.destroy();
+      };
+      const fail = (error: Error) => finish(() => reject(this.#cut(error)));
+      body.on('data', (chunk: Buffer) => {
+        if (over) return;
+        try {
+          if (onChunk(chunk) === 'stop') finish(resolve);
+        } catch (error) {
+          finish(() => reject(error));
+        }
+      });
+      body.once('end', () => finish(resolve));
+      body.on('error', fail);
+      body.once('close', () => fail(new Error('closed')));
+    });
+  }
+
+  /**
+   * The whole body as text.
+   * @throws ParleyError as `stream`, and `limit` above `maxBytes`, unless it is to be cut there
+   */
+  async text(maxBytes: number, beyond: 'fail' | 'cut'): Promise<string> {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    await this.stream((chunk) => {
+      chunks.push(chunk);
+      size += chunk.length;
+      if (size <= maxBytes) return 'more';
+      if (beyond === 'cut') return 'stop';
+      throw new ParleyError('limit', `${this.#target} sent an answer of more than ${maxBytes} bytes; it was dropped.`, {
+        details: { limit: 'http-body', allowed: maxBytes, observed: size },
+      });
+    });
+    const all = Buffer.concat(chunks);
+    return new TextDecoder().decode(all.length > maxBytes ? all.subarray(0, maxBytes) : all);
+  }
+
+  /** Lets go of the body: a short one is read so that the socket can be used again, any other is cut off. */
+  discard(): void {
+    const response = this.#response;
+    response.on('error', () => {
+      // Nobody wants this body.
+    });
+    if (this.mediaType === 'text/event-stream') return void response.destroy();
+    let size = 0;
+    response.on('data', (chunk: Buffer) => {
+      size += chunk.length;
+      if (size > DISCARDED_BYTES) response.destroy();
+    });
+    const timer = this.#clock.after(DISCARDED_MS, () => void response.destroy());
+    timer.hold('release');
+    response.once('close', () => timer.cancel());
+  }
+
+  #decoded(): Readable {
+    const decoder = this.#decoder();
+    if (decoder === undefined) return this.#response;
+    // Errors of either part come out of the decoder.
+    return pipeline(this.#response, decoder, () => {});
+  }
+
+  #decoder() {
+    const encoding = (this.headers['content-encoding'] ?? 'identity').trim().toLowerCase();
+    switch (encoding) {
+      case '':
+      case 'identity':
+        return undefined;
+      case 'gzip':
+      case 'x-gzip':
+        return createGunzip();
+      case 'deflate':
+        return createInflate();
+      case 'br':
+        return createBrotliDecompress();
+      default:
+        this.#response.destroy();
+        throw new ParleyError('protocol-violation', `${this.#target} sent a body in an encoding that nobody asked for.`);
+    }
+  }
+
+  #cut(error: NodeJS.ErrnoException): ParleyError {
+    if (this.#signal.aborted) return this.#signal.reason as ParleyError;
+    // The codes of zlib and of brotli.
+    if (/^(Z_|ERR__)/.test(error.code ?? '')) {
+      return new ParleyError('protocol-violation', `${this.#target} sent a body that cannot be decoded.`, { cause: error });
+    }
+    return new ParleyError('server-stopped', `The connection to ${this.#target} was lost in the middle of an answer.`, {
+      cause: error,
+    });
+  }
+}
