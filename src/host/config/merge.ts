@@ -1,0 +1,140 @@
+// Many files into one configuration: who wins a name, whose settings reach which server, and what a project may change.
+import { didYouMean } from '../../base/index.ts';
+import { quoted } from './diagnostic.ts';
+import { missingVariables } from './expand-server.ts';
+import type { Entry, Sections } from './sections.ts';
+import type { HostConfig, HostSettings, Rules, Scope, ServerDefinition, ServerSettings } from './shape.ts';
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Whose settings for one server prevail over whose. Unlike names, which a project may take from the user, settings follow trust. */
+const SETTING_RANK: Readonly<Record<Scope, number>> = { project: 0, user: 1, local: 2, flag: 3 };
+
+/**
+ * The configuration of all files. `sections` come in the order of precedence for names, strongest first.
+ * An enabled server that needs a variable `env` does not have is left out, with an error.
+ */
+export function merge(sections: readonly Sections[], defaults: HostSettings, env: Environment): HostConfig {
+  const settings = mergeHostSettings(sections, defaults);
+  const entries = sections.flatMap((section) => section.entries);
+  const winners = claimNames(entries.filter((entry) => entry.defines));
+  const additions = entries.filter((entry) => !entry.defines && appliesTo(entry, winners));
+  const servers = [...winners.values()].flatMap((winner): ServerDefinition[] => {
+    const own = additions.filter((addition) => addition.name === winner.name);
+    if (winner.launch === undefined || winner.failed || own.some((addition) => addition.failed)) return [];
+    const server = define(winner, winner.launch, own, settings);
+    const missing = server.enabled ? missingVariables(server.written, env) : [];
+    for (const { field, message } of missing) {
+      winner.document.report('error', [...winner.path, ...field], `Server ${quoted(winner.name)}: ${message}`);
+    }
+    return missing.length === 0 ? [server] : [];
+  });
+  return {
+    servers,
+    rules: joinRules(sections.map((section) => section.rules)),
+    settings,
+    inputs: sections.flatMap((section) => section.inputs),
+  };
+}
+
+/** The first entry of each name. A bad one holds its name all the same: nothing else is run in its place. */
+function claimNames(entries: readonly Entry[]): Map<string, Entry> {
+  const winners = new Map<string, Entry>();
+  for (const entry of entries) {
+    const winner = winners.get(entry.name);
+    if (winner === undefined) {
+      winners.set(entry.name, entry);
+      continue;
+    }
+    // A project that takes over the name of a user's server may be an attack.
+    const level = winner.source.scope === 'project' && entry.source.scope === 'user' ? 'warning' : 'notice';
+    const by = `${winner.source.key} in ${winner.source.file} (${winner.source.scope} scope)`;
+    entry.document.report(level, entry.path, `Server ${quoted(entry.name)} is hidden by ${by}. Rename one of them to have both.`);
+  }
+  return winners;
+}
+
+/** True when settings that stand apart from a server may reach the server of that name. Says why not. */
+function appliesTo(addition: Entry, winners: ReadonlyMap<string, Entry>): boolean {
+  const winner = winners.get(addition.name);
+  const { scope } = addition.source;
+  if (winner === undefined) {
+    if (scope === 'user') return false;
+    addition.document.report(
+      'notice',
+      addition.path,
+      `No file defines a server ${quoted(addition.name)}; these settings have no effect.${didYouMean(addition.name, winners.keys())}`,
+    );
+    return false;
+  }
+  if (scope === 'project' && winner.source.scope !== 'project') {
+    const why = 'a project cannot change a server that it does not define';
+    addition.document.report('warning', addition.path, `The settings for ${quoted(addition.name)} are ignored: ${why}.`);
+    return false;
+  }
+  return true;
+}
+
+function define(
+  winner: Entry,
+  launch: ServerDefinition['written'],
+  additions: readonly Entry[],
+  host: HostSettings,
+): ServerDefinition {
+  const layers = [winner, ...additions].sort((a, b) => SETTING_RANK[a.source.scope] - SETTING_RANK[b.source.scope]);
+  const settings = layers.reduce<Partial<ServerSettings>>((below, layer) => ({ ...below, ...trustedPart(layer, winner) }), {});
+  return {
+    enabled: true,
+    trusted: false,
+    reviewedTools: [],
+    priority: 0,
+    timeoutMs: host.callTimeoutMs,
+    connectTimeoutMs: host.connectTimeoutMs,
+    healthIntervalMs: host.healthIntervalMs,
+    ...settings,
+    name: winner.name,
+    source: winner.source,
+    written: launch,
+  };
+}
+
+/** Trust that the user gave to a name in every project does not pass to whatever a project calls by that name. */
+function trustedPart(layer: Entry, winner: Entry): Partial<ServerSettings> {
+  if (layer.source.scope !== 'user' || winner.source.scope !== 'project') return layer.settings;
+  const { trusted, reviewedTools, ...rest } = layer.settings;
+  if (trusted === true || reviewedTools !== undefined) {
+    const why = 'this project defines a server of that name itself. Set them in your own settings for this project (local scope)';
+    layer.document.report(
+      'warning',
+      layer.path,
+      `"trusted" and "reviewedTools" of ${quoted(layer.name)} are ignored here: ${why}.`,
+    );
+  }
+  return rest;
+}
+
+function mergeHostSettings(sections: readonly Sections[], defaults: HostSettings): HostSettings {
+  const layers = sections
+    .filter(({ document }) => document.scope !== 'project')
+    .sort((a, b) => SETTING_RANK[a.document.scope] - SETTING_RANK[b.document.scope]);
+  const result: Record<keyof HostSettings, number> = layers.reduce((below, layer) => ({ ...below, ...layer.settings }), {
+    ...defaults,
+  });
+  for (const { document, settings } of sections.filter((section) => section.document.scope === 'project')) {
+    for (const [key, value] of Object.entries(settings) as [keyof HostSettings, number][]) {
+      const lower = value !== 0 && (value <= result[key] || result[key] === 0);
+      if (lower) result[key] = value;
+      else document.report('warning', [key], `"${key}" is ignored: a project may only lower it, and it is ${result[key]}.`);
+    }
+  }
+  return result;
+}
+
+function joinRules(all: readonly Rules[]): Rules {
+  return {
+    allow: all.flatMap((rules) => rules.allow),
+    ask: all.flatMap((rules) => rules.ask),
+    deny: all.flatMap((rules) => rules.deny),
+    complete: all.every((rules) => rules.complete),
+  };
+}

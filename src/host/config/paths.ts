@@ -1,0 +1,62 @@
+// Where configuration, state and cache live. Only names are worked out here; of the disk it asks what exists.
+import { existsSync, realpathSync } from 'node:fs';
+import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
+import { digest } from '../../base/index.ts';
+
+/** Where somebody stands: the working directory, the environment and the home directory. */
+export interface Standpoint {
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly home: string;
+}
+
+/** All absolute. None needs to exist. */
+export interface ConfigPaths {
+  /** The nearest directory upwards that has `.mcp.json`, `.parley` or `.git`; the working directory when none has. */
+  readonly root: string;
+  /** `.mcp.json` of the project: standard fields, shared with other applications. */
+  readonly mcpFile: string;
+  /** `.parley/parley.jsonc` of the project. */
+  readonly projectFile: string;
+  /** `$XDG_CONFIG_HOME/parley/parley.jsonc`: the user's, for every project. */
+  readonly userFile: string;
+  /** The user's private settings for this project. Below the user's configuration, so that no repository can ship it. */
+  readonly localFile: string;
+  readonly stateDir: string;
+  readonly cacheDir: string;
+}
+
+/** The paths that hold for a standpoint. Variables of XDG count only when they are absolute, as its specification says. */
+export function configPaths({ cwd, env, home }: Standpoint): ConfigPaths {
+  const base = (variable: string, ...fallback: string[]) => {
+    const value = env[variable];
+    return join(value !== undefined && isAbsolute(value) ? value : join(home, ...fallback), 'parley');
+  };
+  const root = projectRoot(resolve(cwd));
+  const config = base('XDG_CONFIG_HOME', '.config');
+  return {
+    root,
+    mcpFile: join(root, '.mcp.json'),
+    projectFile: join(root, '.parley', 'parley.jsonc'),
+    userFile: join(config, 'parley.jsonc'),
+    localFile: join(config, 'projects', `${localName(root)}.jsonc`),
+    stateDir: base('XDG_STATE_HOME', '.local', 'state'),
+    cacheDir: base('XDG_CACHE_HOME', '.cache'),
+  };
+}
+
+function projectRoot(cwd: string): string {
+  for (let directory = cwd; ; directory = dirname(directory)) {
+    if (['.mcp.json', '.parley', '.git'].some((mark) => existsSync(join(directory, mark)))) return directory;
+    if (dirname(directory) === directory) return cwd;
+  }
+}
+
+/** One name for one project: by its real path, so that a link to it is the same project and a copy of it is another. */
+function localName(root: string): string {
+  const real = existsSync(root) ? realpathSync(root) : root;
+  const readable = basename(real)
+    .replace(/[^A-Za-z0-9._-]+/g, '-')
+    .slice(0, 40);
+  return `${readable}-${digest(real).slice(0, 16)}`;
+}

@@ -1,0 +1,114 @@
+// The words of configuration: what a file may say about servers, rules and limits once it has been read and checked.
+// Plain data only; nothing here reads, expands or decides.
+
+/**
+ * Where a setting was written. `flag`: a file or value the user gave on the command line. `local`: the user's private
+ * settings for this one project, kept outside it. `project`: files of the project itself, which are not trusted.
+ * `user`: the user's settings for every project.
+ */
+export type Scope = 'flag' | 'local' | 'project' | 'user';
+
+/** The place a value came from. `key` is the path inside the file, such as `mcpServers.github`. */
+export interface Source {
+  readonly file: string;
+  readonly key: string;
+  readonly scope: Scope;
+}
+
+/** A program that speaks MCP on its standard streams. A relative `cwd` is relative to the project's root. */
+export interface StdioLaunch {
+  readonly kind: 'stdio';
+  readonly command: string;
+  readonly args: readonly string[];
+  /** Variables added to the few that every server gets. The values are secrets. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly cwd?: string;
+}
+
+/** A server at a URL. `either`: Streamable HTTP first, then the older HTTP+SSE. */
+export interface HttpLaunch {
+  readonly kind: 'http';
+  readonly url: string;
+  /** Sent with every request. The values are secrets. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly transport: 'http' | 'sse' | 'either';
+}
+
+/** How a server is reached. */
+export type Launch = StdioLaunch | HttpLaunch;
+
+/**
+ * Parley's own settings for one server: `servers.NAME` in a Parley file, or beside `command` or `url` there.
+ * `trusted` and `reviewedTools` are never taken from a project's files.
+ */
+export interface ServerSettings {
+  /** Default true. Also written as `disabled`, its opposite. */
+  readonly enabled: boolean;
+  /** True when what the server says about its tools (annotations) counts. Default false. */
+  readonly trusted: boolean;
+  /** Names of tools the user has looked at; they run without a question. Default none. */
+  readonly reviewedTools: readonly string[];
+  /** The server with the highest number gets a tool's bare name when several offer it. Default 0. */
+  readonly priority: number;
+  /** Longest wait for the answer to one call. In `.mcp.json` it is called `timeout`, in milliseconds too. */
+  readonly timeoutMs: number;
+  /** Longest wait until the server is ready. */
+  readonly connectTimeoutMs: number;
+  /** Time between two checks that the server still answers; 0 for none. */
+  readonly healthIntervalMs: number;
+}
+
+/** One server as configured. `written` still holds its placeholders: nothing is filled in before the server is trusted. */
+export interface ServerDefinition extends ServerSettings {
+  readonly name: string;
+  readonly source: Source;
+  readonly written: Launch;
+}
+
+/** One server ready to open: a definition whose placeholders are filled in, discriminated by `kind`. Holds secrets. */
+export type ServerConfig = ServerDefinition & Launch;
+
+/** A permission rule as written, such as `orders/get_*`. */
+export interface Rule {
+  readonly rule: string;
+  readonly source: Source;
+}
+
+/** All rules, from all files. */
+export interface Rules {
+  readonly allow: readonly Rule[];
+  readonly ask: readonly Rule[];
+  readonly deny: readonly Rule[];
+  /** False when a file that may hold rules, or a rule, could not be read. A policy must then deny everything. */
+  readonly complete: boolean;
+}
+
+/** Settings of the host: top-level keys of a Parley file. A project may only lower them. */
+export interface HostSettings {
+  /** Default of `connectTimeoutMs` for every server. 30,000, or MCP_TIMEOUT from the environment. */
+  readonly connectTimeoutMs: number;
+  /** Default of `timeoutMs` for every server. 60,000, or MCP_TOOL_TIMEOUT from the environment. */
+  readonly callTimeoutMs: number;
+  /** Default of `healthIntervalMs` for every server. 30,000. */
+  readonly healthIntervalMs: number;
+  /** Most text of one result that goes to a model, in bytes. 102,400. */
+  readonly maxResultBytes: number;
+}
+
+/** A value that `${input:id}` asks a person for, as the file describes it. */
+export interface InputPrompt {
+  readonly id: string;
+  readonly description: string;
+  /** True when it must not be shown while it is typed. */
+  readonly secret: boolean;
+  readonly source: Source;
+}
+
+/** Everything the files say, checked and merged. */
+export interface HostConfig {
+  /** One a name, those of the strongest scope first, disabled ones too. */
+  readonly servers: readonly ServerDefinition[];
+  readonly rules: Rules;
+  readonly settings: HostSettings;
+  readonly inputs: readonly InputPrompt[];
+}
