@@ -40,7 +40,9 @@ test('messages survive any chunking, in order, with any line ends and noise betw
           .map((item) => (typeof item === 'string' ? item : encodeLine(item as Message).trimEnd()) + lineEnd)
           .join('');
         const { seen } = decode(pieces(Buffer.from(text), cuts));
-        expect(seen).toEqual(items.map((item) => (typeof item === 'string' ? 'noise' : JSON.parse(JSON.stringify(item)))));
+        expect(seen).toEqual(
+          items.map((item) => (typeof item === 'string' ? 'noise' : (JSON.parse(JSON.stringify(item)) as unknown))),
+        );
       },
     ),
   );

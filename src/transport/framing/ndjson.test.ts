@@ -43,7 +43,7 @@ test('a message that comes byte by byte arrives whole', () => {
 
 test('lines may end in CRLF, and blank lines mean nothing', () => {
   const text = `\r\n${JSON.stringify(ok(1))}\r\n\n  \t\r\n${JSON.stringify(ok(2))}\r\n`;
-  for (const chunks of [[text], [...text]]) {
+  for (const chunks of [[text], Array.from(text)]) {
     const { messages, problems } = decode(chunks);
     expect(messages).toEqual([ok(1), ok(2)]);
     expect(problems).toEqual([]);
@@ -118,7 +118,7 @@ test('lone surrogate escapes, NUL escapes and line separators are decoded exactl
 test('a line at the cap passes and one byte more is dropped with the id of its request', () => {
   const text = line(1, 'x'.repeat(100));
   const size = text.length - 1;
-  for (const chunks of [[text + line(2)], [...(text + line(2))]]) {
+  for (const chunks of [[text + line(2)], Array.from(text + line(2))]) {
     expect(decode(chunks, { maxLineBytes: size }).messages).toEqual([ok(1, 'x'.repeat(100)), ok(2)]);
     const { messages, problems } = decode(chunks, { maxLineBytes: size - 1 });
     expect(messages).toEqual([ok(2)]);
