@@ -1,0 +1,5 @@
+export { killAllGroups } from './group.ts';
+export { stdioServerChannel, type StdioServerOptions } from './server.ts';
+export { stdioTransport, type StdioChannel, type StdioOptions, type StdioTransport } from './client.ts';
+export type { LineLimits } from './line.ts';
+export type { ShutdownTimes } from './child.ts';
