@@ -2,3 +2,16 @@ export { createHttpListener, type HttpListener, type HttpListenerOptions } from 
 export type { ListenOptions } from './http/listen.ts';
 export type { Accept, AcceptContext, HttpProfile, Inspection, Refusal, SessionChannel } from './http/profile.ts';
 export { createSseEndpoints, type SseEndpoints, type SseEndpointsOptions } from './sse/server.ts';
+export { memoryPair, memoryTransport, type MemoryOptions } from './memory.ts';
+export {
+  killAllGroups,
+  stdioServerChannel,
+  stdioTransport,
+  type LineLimits,
+  type ShutdownTimes,
+  type StdioChannel,
+  type StdioOptions,
+  type StdioServerOptions,
+  type StdioTransport,
+} from './stdio/index.ts';
+export { tap, tapChannel, type Observer, type Passing } from './tap.ts';
