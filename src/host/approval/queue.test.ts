@@ -10,7 +10,10 @@ const ONCE: Verdict = { type: 'allow', scope: 'once' };
 const RUN: Verdict = { type: 'allow', scope: 'run' };
 const NO: Verdict = { type: 'deny', by: 'person' };
 
-function request(tool: string, { server = 'files', widest = 'run', description = '' } = {}): ApprovalRequest {
+function request(
+  tool: string,
+  { server = 'files', widest = 'run', description = '' }: { server?: string; widest?: ApprovalScope; description?: string } = {},
+): ApprovalRequest {
   const intent = createIntent({ server, tool: { name: tool, description, inputSchema: {} }, args: {} });
   return { intent, because: 'No rule covers the tool.', trusted: false, widest };
 }
