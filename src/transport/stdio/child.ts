@@ -11,7 +11,7 @@ import { dismiss, enlist, isGone, signalGroup } from './group.ts';
 import { LogFile } from './log-file.ts';
 import { StderrTail } from './stderr.ts';
 
-/** Milliseconds for each step of ending a process; the sum bounds `stop`. */
+/** Milliseconds for each step of ending a process. Their sum, and a moment, bounds it all. */
 export interface ShutdownTimes {
   /** From the end of its standard input until SIGTERM. Default 2,000. */
   readonly eofMs?: number;
@@ -44,6 +44,8 @@ type Process = ChildProcessByStdio<Writable, Readable, Readable>;
 
 /** How often a group is looked at while it is waited for, in milliseconds. */
 const POLL_MS = 20;
+/** How long the end of standard error is waited for once the group is gone: a process outside it may hold the pipe. */
+const LAST_WORDS_MS = 200;
 
 /**
  * Starts a process and resolves as soon as it runs.
@@ -156,6 +158,8 @@ export class Child {
       await this.#until(() => this.#exit !== undefined && isGone(this.pid), ms);
     }
     dismiss(this.pid);
+    // Its last words may still be on their way.
+    await this.#until(() => this.stderr.readableEnded || this.stderr.destroyed, LAST_WORDS_MS);
   }
 
   async #until(done: () => boolean, ms: number): Promise<void> {
@@ -164,8 +168,10 @@ export class Child {
   }
 }
 
-function cannotStart({ command, cwd }: ChildOptions, cause: unknown): ParleyError {
-  const { code = 'unknown error' } = cause as NodeJS.ErrnoException;
+function cannotStart({ command, cwd }: ChildOptions, error: unknown): ParleyError {
+  const { code = 'unknown error' } = error as NodeJS.ErrnoException;
+  // Not the original: it repeats the arguments and variables, and with them their secrets.
+  const cause = new Error(`spawn ${code}`);
   if (code === 'ENOENT' && cwd !== undefined && !isFolder(cwd)) {
     return new ParleyError('unreachable', `The working folder "${cwd}" does not exist. Correct the server's cwd.`, { cause });
   }

@@ -1,6 +1,7 @@
 import { mkdtempSync, readFileSync, realpathSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { inspect } from 'node:util';
 import { afterEach, expect, test } from 'vitest';
 import { isParleyError } from '../../errors.ts';
 import { createPeer, type JsonObject, type Message, type PeerOptions } from '../../jsonrpc/index.ts';
@@ -243,9 +244,27 @@ test('a command that does not exist, or may not be run, is unreachable at once a
   await expect(start({ command: 'a\0b' })).rejects.toMatchObject({ code: 'unreachable' });
 });
 
+test('an error at the start repeats neither arguments nor variables, as they may be secret', async () => {
+  const secrets = { args: ['--key', 'hunter2', 'x\0'], env: { KEY: 'hunter2' } };
+  for (const command of ['no-such-command-anywhere', process.execPath]) {
+    const error: unknown = await stdioTransport({ command, ...secrets })
+      .open()
+      .catch((reason: unknown) => reason);
+    expect(isParleyError(error, 'unreachable')).toBe(true);
+    expect(inspect(error, { depth: null })).not.toContain('hunter2');
+  }
+});
+
 test('an opening that was cancelled before starts nothing', async () => {
   const transport = stdioTransport({ command: process.execPath, args: [program, 'echo'] });
   await expect(transport.open({ signal: AbortSignal.abort() })).rejects.toMatchObject({ code: 'aborted' });
+});
+
+test('an opening that is cancelled on the way leaves no process', async () => {
+  const controller = new AbortController();
+  const opening = stdioTransport({ command: process.execPath, args: [program, 'echo'] }).open({ signal: controller.signal });
+  controller.abort();
+  await expect(opening).rejects.toMatchObject({ code: 'aborted' });
 });
 
 test('a transport is known by its command line, without the secrets in it', () => {

@@ -106,7 +106,7 @@ class ProcessChannel implements StdioChannel {
     this.#maxNoiseLines = maxNoiseLines;
     this.#maxNoiseBytes = maxNoiseBytes;
     this.#quiet = new Watch(clock, lingerMs, () => this.#judge());
-    this.#longest = new Watch(clock, LONGEST_LINGER_MS, () => this.#lose(this.#stopped()));
+    this.#longest = new Watch(clock, LONGEST_LINGER_MS, () => setImmediate(() => this.#lose(this.#stopped())));
     this.#line = new Line({
       ...options,
       input: child.stdout,

@@ -1,5 +1,6 @@
 // The environment a server process starts with: a short list of harmless variables and what its configuration declares.
 // Nothing else of ours is ever passed on, so no secret of this process reaches a child.
+import { posix, win32, type PlatformPath } from 'node:path';
 
 const POSIX = new Set(['HOME', 'LOGNAME', 'USER', 'PATH', 'SHELL', 'LANG', 'TZ', 'TMPDIR']);
 
@@ -39,10 +40,19 @@ export function childEnvironment(options: EnvironmentOptions = {}): Record<strin
   if (!windows) choose('TERM', 'dumb');
   for (const [name, value] of Object.entries(from)) {
     // A value that begins so is a shell function exported by an old bash: code, not data.
-    if (value !== undefined && allowed(name) && !value.startsWith('()')) choose(name, value);
+    if (value === undefined || !allowed(name) || value.startsWith('()')) continue;
+    choose(name, name.toUpperCase() === 'PATH' ? absoluteOnly(value, windows ? win32 : posix) : value);
   }
   for (const [name, value] of Object.entries(declared)) choose(name, value);
   return Object.fromEntries(chosen.values());
+}
+
+/** A search path without the entries that mean another place in every folder: a project could put programs there. */
+function absoluteOnly(path: string, { delimiter, isAbsolute }: PlatformPath): string {
+  return path
+    .split(delimiter)
+    .filter((entry) => isAbsolute(entry))
+    .join(delimiter);
 }
 
 function isAllowedOnPosix(name: string): boolean {

@@ -62,7 +62,7 @@ export function dismiss(pid: number): void {
 
 /** Signals every process of the group. Windows has no signals: there, both kinds end the tree at once. */
 export function signalGroup(pid: number, signal: 'SIGTERM' | 'SIGKILL'): void {
-  if (isGone(pid)) return;
+  if (!live.has(pid)) return;
   if (process.platform === 'win32') {
     const taskkill = join(process.env['SystemRoot'] ?? 'C:\\Windows', 'System32', 'taskkill.exe');
     spawnSync(taskkill, ['/pid', String(pid), '/T', '/F'], { windowsHide: true, timeout: 5_000 });
