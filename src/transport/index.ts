@@ -15,3 +15,7 @@ export {
   type StdioTransport,
 } from './stdio/index.ts';
 export { tap, tapChannel, type Observer, type Passing } from './tap.ts';
+export { eitherTransport, type TransportWithFallback } from './either.ts';
+export { httpTransport, type HttpTransportOptions } from './http/client.ts';
+export type { HeaderFunction, HeaderSource } from './http/headers.ts';
+export { sseTransport, type SseTransportOptions } from './sse/client.ts';

@@ -313,7 +313,7 @@ describe('a notification', () => {
     ];
     let next = 0;
     const { channel, received } = await connect((_, response) => answers[next++ % answers.length]!(response));
-    for (const _ of answers) await channel.send(notification);
+    for (let count = 0; count < answers.length; count++) await channel.send(notification);
     await channel.send({ jsonrpc: '2.0', id: 5, result: {} });
     expect(received).toMatchObject({ messages: [], problems: [], endings: [] });
   });

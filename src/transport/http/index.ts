@@ -1,3 +1,5 @@
 export { createHttpListener, type HttpListener, type HttpListenerOptions } from './server.ts';
 export type { ListenOptions } from './listen.ts';
 export type { Accept, AcceptContext, HttpProfile, Inspection, Refusal, SessionChannel } from './profile.ts';
+export { httpTransport, type HttpTransportOptions } from './client.ts';
+export type { HeaderFunction, HeaderSource } from './headers.ts';

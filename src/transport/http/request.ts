@@ -237,18 +237,19 @@ export class HttpAnswer {
         body.destroy();
         this.#response.destroy();
       };
-      const fail = (error: Error) => finish(() => reject(this.#cut(error)));
+      const fail = (error: Error) => finish(() => reject(error));
+      const cut = (error: Error) => fail(this.#cut(error));
       body.on('data', (chunk: Buffer) => {
         if (over) return;
         try {
           if (onChunk(chunk) === 'stop') finish(resolve);
         } catch (error) {
-          finish(() => reject(error));
+          fail(error as Error);
         }
       });
       body.once('end', () => finish(resolve));
-      body.on('error', fail);
-      body.once('close', () => fail(new Error('closed')));
+      body.on('error', cut);
+      body.once('close', () => cut(new Error('closed')));
     });
   }
 
