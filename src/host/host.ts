@@ -1,0 +1,225 @@
+// Many servers behind one safe surface. The only place that wires the host's parts together.
+import { ParleyError } from '../errors.ts';
+import { createFeed, systemClock, type Clock, type Feed } from '../base/index.ts';
+import { connect, createCache, type InputHandlers, type News, type Session } from '../client/index.ts';
+import { abortError } from '../jsonrpc/index.ts';
+import type { Revision } from '../protocol/index.ts';
+import { createGrants, denyAll, queueApprover, type Approver } from './approval/index.ts';
+import { expandServer, type HostConfig, type ServerDefinition, type Surroundings } from './config/index.ts';
+import { Connection, Lister, openTransport, type ConnectionState } from './connections/index.ts';
+import { readRules } from './policy/index.ts';
+import { createRegistry, type Registry, type RegistryChange } from './registry/index.ts';
+import { createRouter, type CallRecord, type Router } from './router/index.ts';
+import { createSpill, type Spill } from './trust/index.ts';
+
+export interface HostOptions {
+  readonly config: HostConfig;
+  /** What placeholders are filled in from. Default: this process's environment, home and working directory. */
+  readonly surroundings: Surroundings;
+  /** Who is asked. Default: nobody, so that what needs asking is denied. */
+  readonly approver?: Approver;
+  /** What a server may ask of us; each handler is declared to it. Default: nothing. */
+  readonly inputs?: (server: string) => InputHandlers;
+  /** Where each server's stderr is kept, as `NAME.log`. */
+  readonly logDir?: string;
+  /** For whom all of this is done; nothing that was answered to one principal is given to another. Default ''. */
+  readonly principal?: string;
+  readonly clock?: Clock;
+}
+
+/** What happens in a host, as it happens. Texts of servers are untrusted. */
+export type HostEvent =
+  | { readonly type: 'connection'; readonly server: string; readonly state: ConnectionState }
+  | { readonly type: 'registry'; readonly change: RegistryChange }
+  | { readonly type: 'call'; readonly record: CallRecord }
+  | { readonly type: 'news'; readonly server: string; readonly news: News };
+
+/** How one server is doing. */
+export interface ServerStatus {
+  readonly name: string;
+  readonly definition: ServerDefinition;
+  readonly state: ConnectionState;
+  /** True once its first lists are in, or it is known that there will be none for now. */
+  readonly settled: boolean;
+}
+
+export interface Host extends Router, AsyncDisposable {
+  readonly registry: Registry;
+  readonly events: Feed<HostEvent>;
+  /** Keeps texts that are too long to pass on, in files that go with the host. */
+  readonly spill: Spill;
+  readonly config: HostConfig;
+  /** The enabled servers, in the order of the configuration. */
+  readonly servers: readonly ServerStatus[];
+  /**
+   * Resolves when every server has connected and listed, or failed for now; or after `withinMs`, with whatever is there by then.
+   */
+  settled(options?: { readonly withinMs?: number; readonly signal?: AbortSignal }): Promise<void>;
+  /**
+   * A session with one server, connecting it if need be. For looking at a server: what is called through a session is not decided.
+   * @throws ParleyError `not-found` for a server that is not configured or not enabled, or why it cannot be used
+   */
+  session(server: string, options?: { readonly signal?: AbortSignal }): Promise<Session>;
+  /** Connects a server anew, whatever became of it before. */
+  restart(server: string): Promise<void>;
+  /** Ends every connection and waits until no process and no socket of them is left. */
+  close(): Promise<void>;
+}
+
+/** One configured server and what the host keeps of it. */
+interface Member {
+  readonly definition: ServerDefinition;
+  readonly connection: Connection;
+  readonly lister: Lister;
+  settled: boolean;
+}
+
+/**
+ * Starts connecting to every enabled server and returns at once: one slow or dead server keeps nobody from using the others.
+ * @throws ParleyError `config-invalid` for a permission rule that cannot be read
+ */
+export function openHost(options: HostOptions): Host {
+  const { config, surroundings, inputs, logDir, principal = '', clock = systemClock } = options;
+  const registry = createRegistry();
+  const events = createFeed<HostEvent>();
+  const progress = createFeed<undefined>();
+  const grants = createGrants();
+  const cache = createCache({ clock });
+  const spill = createSpill();
+  const rules = readRules(config.rules);
+  const approver = queueApprover(options.approver ?? denyAll('There is nobody to ask.'), grants, { clock });
+  const members = new Map<string, Member>();
+  const revisions = new Map<string, Revision>();
+
+  for (const definition of config.servers) {
+    if (definition.enabled) members.set(definition.name, createMember(definition));
+  }
+  registry.changes.subscribe((change) => {
+    // A definition that changed or went away takes what was allowed for it along.
+    if (change.kind === 'tool') for (const { name } of [...change.changed, ...change.removed]) grants.revoke(change.server, name);
+    events.emit({ type: 'registry', change });
+  });
+  for (const { connection } of members.values()) connection.start();
+
+  function createMember(definition: ServerDefinition): Member {
+    const { name, priority, healthIntervalMs } = definition;
+    const lister = new Lister({ server: { name, priority }, registry, clock });
+    const connection = new Connection({ name, clock, healthIntervalMs, open: ({ signal }) => open(definition, signal) });
+    const member: Member = { definition, connection, lister, settled: false };
+    connection.changes.subscribe((state) => moved(member, state));
+    return member;
+  }
+
+  async function open(definition: ServerDefinition, signal: AbortSignal): Promise<Session> {
+    const { name, connectTimeoutMs, timeoutMs } = definition;
+    const server = await expandServer(definition, { ...surroundings, signal });
+    const remembered = revisions.get(name);
+    const session = await connect(openTransport(server, { logDir }), {
+      signal,
+      clock,
+      cache,
+      principal,
+      // A name may be given to another server later; the launch that was written may not.
+      cacheServer: JSON.stringify([name, definition.written]),
+      connectTimeoutMs,
+      callTimeoutMs: timeoutMs,
+      ...(inputs && { inputs: inputs(name) }),
+      ...(remembered && { remembered }),
+    });
+    revisions.set(name, session.revision);
+    return session;
+  }
+
+  function moved(member: Member, state: ConnectionState): void {
+    const { name } = member.definition;
+    if (state.type === 'ready') {
+      state.session.news.subscribe((news) => events.emit({ type: 'news', server: name, news }));
+      void member.lister.follow(state.session).then(() => settle(member));
+    } else if (state.type === 'waiting' || state.type === 'failed') {
+      member.lister.release();
+      member.lister.markStale(state.error.message);
+      settle(member);
+    } else if (state.type === 'closed') {
+      member.lister.release();
+    }
+    events.emit({ type: 'connection', server: name, state });
+  }
+
+  function settle(member: Member): void {
+    member.settled = true;
+    progress.emit(undefined);
+  }
+
+  function memberOf(server: string): Member {
+    const member = members.get(server);
+    if (member !== undefined) return member;
+    throw new ParleyError('not-found', `There is no server "${server}" that is enabled.`, { details: { server } });
+  }
+
+  /** Resolves when `done` holds, checked after every step of a server. */
+  function until(done: () => boolean, { withinMs, signal }: { withinMs?: number; signal?: AbortSignal }): Promise<void> {
+    if (done()) return Promise.resolve();
+    return new Promise((resolve, reject) => {
+      const finish = (end: () => void) => {
+        unsubscribe();
+        timer?.cancel();
+        signal?.removeEventListener('abort', abort);
+        end();
+      };
+      const abort = () => finish(() => reject(abortError(signal as AbortSignal, 'Waiting for the servers')));
+      const unsubscribe = progress.feed.subscribe(() => done() && finish(resolve));
+      const timer = withinMs === undefined ? undefined : clock.after(withinMs, () => finish(resolve));
+      if (signal?.aborted) abort();
+      else signal?.addEventListener('abort', abort, { once: true });
+    });
+  }
+
+  const allSettled = () => [...members.values()].every((member) => member.settled);
+  const session = async (server: string, sessionOptions: { readonly signal?: AbortSignal } = {}) =>
+    memberOf(server).connection.session(sessionOptions);
+
+  const router = createRouter({
+    registry,
+    rules,
+    grants,
+    approver,
+    clock,
+    settings: (server) => memberOf(server).definition,
+    session,
+    listed: (waiting) => until(allSettled, waiting),
+    record: (record) => events.emit({ type: 'call', record }),
+  });
+
+  const close = async () => {
+    await Promise.all([...members.values()].map(({ connection }) => connection.close()));
+    await spill.close();
+    registry.close();
+    events.end();
+    progress.end();
+  };
+
+  return {
+    ...router,
+    registry,
+    events: events.feed,
+    spill,
+    config,
+    get servers() {
+      return [...members.values()].map(({ definition, connection, settled }) => ({
+        name: definition.name,
+        definition,
+        state: connection.state,
+        settled,
+      }));
+    },
+    settled: (waiting = {}) => until(allSettled, waiting),
+    session,
+    async restart(server) {
+      const member = memberOf(server);
+      member.settled = false;
+      await member.connection.restart();
+    },
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}

@@ -1,0 +1,32 @@
+export * from './approval/index.ts';
+export * from './config/index.ts';
+export type { ConnectionState } from './connections/index.ts';
+export { openHost, type Host, type HostEvent, type HostOptions, type ServerStatus } from './host.ts';
+export { decide, parseRule, type Decision } from './policy/index.ts';
+export * from './registry/index.ts';
+export {
+  sayOutcome,
+  type CallRecord,
+  type Outcome,
+  type OutcomeType,
+  type RouteOptions,
+  type ToolOutcome,
+} from './router/index.ts';
+export {
+  createSpill,
+  forHuman,
+  forModel,
+  forWire,
+  gutter,
+  GUTTER,
+  oneLine,
+  visible,
+  type Finding,
+  type Held,
+  type HumanOptions,
+  type ModelOptions,
+  type ModelPart,
+  type OutputVerdict,
+  type Spill,
+  type Untrusted,
+} from './trust/index.ts';
