@@ -17,13 +17,12 @@ import {
 } from '../../jsonrpc/index.ts';
 import { encodeEvent } from '../framing/event-stream.ts';
 import type { Readable } from './media.ts';
-import { Outlet } from './outlet.ts';
+import { Outlet, type ReadingLimits } from './outlet.ts';
 import type { SessionChannel } from './profile.ts';
 import { expectTaken, refuse, sendJson } from './respond.ts';
 
-export interface ExchangeOptions {
+export interface ExchangeOptions extends ReadingLimits {
   readonly clock: Clock;
-  readonly maxBufferedBytes: number;
   /** The HTTP status of an error reply. */
   readonly status: (error: ErrorObject) => number;
   /** The exchanges that are open: it adds itself and takes itself out. */
@@ -67,7 +66,7 @@ export class Exchange implements SessionChannel {
     if (this.#id === undefined) return;
     options.open.add(this);
     // Its own stream closed by the client cancels a request; here the two cannot be confused.
-    response.once('close', () => {
+    response.on('close', () => {
       if (this.#ending !== undefined) return;
       this.#end({
         by: 'lost',
@@ -122,7 +121,7 @@ export class Exchange implements SessionChannel {
     let sent: Promise<void> = SENT;
     if (this.#outlet === undefined && (this.#readable !== 'stream' || status !== 200)) {
       sendJson(this.#response, status, JSON.stringify(message));
-      expectTaken(this.#response, this.#options.clock);
+      expectTaken(this.#response, this.#options.takeMs);
     } else {
       sent = this.#write(message);
       this.#outlet?.end();

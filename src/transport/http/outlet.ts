@@ -5,10 +5,16 @@ import type { Clock, Timer } from '../../base/index.ts';
 import { keepAliveComment } from '../framing/event-stream.ts';
 import { expectTaken } from './respond.ts';
 
-export interface OutletOptions {
-  readonly clock: Clock;
-  /** Bytes a client may be behind before it is cut off. */
+/** What a client may cost by not reading. */
+export interface ReadingLimits {
+  /** Bytes it may be behind on a stream before it is cut off. */
   readonly maxBufferedBytes: number;
+  /** Milliseconds in which it must take something of what was written last. */
+  readonly takeMs: number;
+}
+
+export interface OutletOptions extends ReadingLimits {
+  readonly clock: Clock;
   readonly headers?: Readonly<Record<string, string>>;
   /** Called once when the connection of the stream is gone, however that came. */
   readonly onClose?: () => void;
@@ -20,6 +26,7 @@ export class Outlet {
   readonly #response: ServerResponse;
   readonly #clock: Clock;
   readonly #maxBufferedBytes: number;
+  readonly #takeMs: number;
   #limit: number;
   #timer!: Timer;
   #open = true;
@@ -28,6 +35,7 @@ export class Outlet {
     this.#response = response;
     this.#clock = options.clock;
     this.#maxBufferedBytes = options.maxBufferedBytes;
+    this.#takeMs = options.takeMs;
     this.#limit = options.maxBufferedBytes;
     response.writeHead(200, {
       'Content-Type': 'text/event-stream',
@@ -50,7 +58,7 @@ export class Outlet {
 
   /** Writes the text of events. False when the stream is over, or was just cut because its client does not read. */
   write(text: string): boolean {
-    if (!this.#open) return false;
+    if (!this.#open || this.#response.destroyed) return false;
     const buffered = this.#response.writableLength;
     if (buffered > this.#limit) {
       this.#stop();
@@ -73,7 +81,7 @@ export class Outlet {
     if (!this.#open) return;
     this.#stop();
     this.#response.end();
-    expectTaken(this.#response, this.#clock);
+    expectTaken(this.#response, this.#takeMs);
   }
 
   #keepAlive(): void {

@@ -4,21 +4,20 @@ import type { ServerResponse } from 'node:http';
 import type { Clock } from '../../base/index.ts';
 import type { Failure, Message, RequestId, Success } from '../../jsonrpc/index.ts';
 import type { Readable } from './media.ts';
-import { Outlet } from './outlet.ts';
+import { Outlet, type ReadingLimits } from './outlet.ts';
 import { expectTaken, refuse, sendJson } from './respond.ts';
 import type { EventStream } from './stream.ts';
 
-export interface PostOptions {
+export interface PostOptions extends ReadingLimits {
   /** The requests that wait for a reply. */
   readonly waiting: Set<RequestId>;
   /** `many`: they came as an array, so JSON replies are one too. */
   readonly shape: 'one' | 'many';
   readonly readable: Readable;
   readonly priming: 'send' | 'omit';
-  /** Sent with the answer, unless it is a failure. */
+  /** Sent with the answer, unless that is a failure in plain JSON. */
   readonly headers: Readonly<Record<string, string>>;
   readonly clock: Clock;
-  readonly maxBufferedBytes: number;
   readonly newStream: () => EventStream;
   /** Called when the client left before it could know of any stream: there is no way to answer it. */
   readonly onUnreachable?: (() => void) | undefined;
@@ -79,7 +78,7 @@ export class Post {
   #finish(): void {
     const response = this.#response;
     if (response === undefined) return;
-    const { shape, readable, clock, headers } = this.#options;
+    const { shape, readable, takeMs, headers } = this.#options;
     const [first] = this.#replies;
     if (first === undefined) {
       // All of it was cancelled. An answer is due nevertheless, and a stream may be empty.
@@ -89,7 +88,7 @@ export class Post {
     } else {
       const body = shape === 'many' ? this.#replies : first;
       sendJson(response, 200, JSON.stringify(body), 'error' in first ? undefined : headers);
-      expectTaken(response, clock);
+      expectTaken(response, takeMs);
     }
   }
 

@@ -1,11 +1,7 @@
 // Short answers with a body of JSON. Every refusal of the transport is a JSON-RPC error with a message of ours, never one
 // that quotes the client.
 import type { ServerResponse } from 'node:http';
-import type { Clock } from '../../base/index.ts';
 import { rpcCode, type Failure, type RequestId } from '../../jsonrpc/index.ts';
-
-/** Milliseconds in which a client must take what was written last. */
-const TAKE_MS = 60_000;
 
 /** Ends a response with JSON text, unless it is beyond use. */
 export function sendJson(
@@ -46,10 +42,7 @@ export function refuse(response: ServerResponse, status: number, message: string
   sendJson(response, status, JSON.stringify(reply), headers);
 }
 
-/** Cuts a connection whose client does not take the last of its response within a minute. */
-export function expectTaken(response: ServerResponse, clock: Clock): void {
-  if (response.writableLength === 0) return;
-  const timer = clock.after(TAKE_MS, () => response.destroy());
-  timer.hold('release');
-  response.once('close', () => timer.cancel());
+/** Cuts a connection whose client takes nothing of what was written last for `idleMs` milliseconds. */
+export function expectTaken(response: ServerResponse, idleMs: number): void {
+  if (response.writableLength > 0) response.setTimeout(idleMs, () => response.destroy());
 }

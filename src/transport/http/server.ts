@@ -11,6 +11,7 @@ import { Exchange, type ExchangeOptions } from './exchange.ts';
 import { createGuard, type Guard, type GuardOptions } from './guard.ts';
 import { openServer, type ListenOptions, type OpenServer } from './listen.ts';
 import { readable, type Readable } from './media.ts';
+import type { ReadingLimits } from './outlet.ts';
 import type { Accept, HttpProfile, Refusal } from './profile.ts';
 import { refuse, sendAccepted, sendJson } from './respond.ts';
 import { Session } from './session.ts';
@@ -27,6 +28,8 @@ export interface HttpListenerOptions extends GuardOptions {
   readonly maxBodyBytes?: number;
   /** Bytes that a client may be behind on a stream before it is cut off. Default 4 MiB. */
   readonly maxBufferedBytes?: number;
+  /** Milliseconds in which a client must take something of what was written last. Default 60,000. */
+  readonly takeMs?: number;
   /** Sessions at once. Default 1,024. */
   readonly maxSessions?: number;
   /** Milliseconds after which a session without a connection ends. Default 30 minutes. */
@@ -81,7 +84,7 @@ class Listener implements HttpListener {
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #maxBodyBytes: number;
-  readonly #maxBufferedBytes: number;
+  readonly #limits: ReadingLimits;
   readonly #exchangeOptions: ExchangeOptions;
   readonly #sse: SseEndpoints | undefined;
   readonly #sessions = new Map<string, Session>();
@@ -97,10 +100,10 @@ class Listener implements HttpListener {
     this.#clock = options.clock ?? systemClock;
     this.#log = options.log ?? silent;
     this.#maxBodyBytes = options.maxBodyBytes ?? 4 * MIB;
-    this.#maxBufferedBytes = options.maxBufferedBytes ?? 4 * MIB;
+    this.#limits = { maxBufferedBytes: options.maxBufferedBytes ?? 4 * MIB, takeMs: options.takeMs ?? 60_000 };
     this.#exchangeOptions = {
       clock: this.#clock,
-      maxBufferedBytes: this.#maxBufferedBytes,
+      ...this.#limits,
       status: (error) => options.profile.status(error),
       open: this.#exchanges,
     };
@@ -250,7 +253,7 @@ class Listener implements HttpListener {
     const id = this.#options.newId?.() ?? randomBytes(32).toString('hex');
     const session = new Session(id, this.#principal(request), {
       clock: this.#clock,
-      maxBufferedBytes: this.#maxBufferedBytes,
+      ...this.#limits,
       idleMs: sessionIdleMs,
       maxHeldEvents,
       maxHeldBytes,

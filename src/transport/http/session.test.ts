@@ -550,7 +550,8 @@ describe('many sessions at once', () => {
           await answer.closed;
           expect(dataOf(answer.events).map(whoOf)).toEqual([who, who]);
         }
-        await eventually(() => dataOf(standing.events).length === 3);
+        // The priming event and three messages.
+        await standing.until(4);
         expect(dataOf(standing.events).map(whoOf)).toEqual([who, who, who]);
         await http(url, { method: 'DELETE', headers: session });
         await standing.closed;

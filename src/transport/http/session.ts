@@ -17,15 +17,14 @@ import type {
 } from '../../jsonrpc/index.ts';
 import { Inbox } from './inbox.ts';
 import type { Readable } from './media.ts';
-import { Outlet } from './outlet.ts';
+import { Outlet, type ReadingLimits } from './outlet.ts';
 import { Post } from './post.ts';
 import type { SessionChannel } from './profile.ts';
 import { refuse, sendAccepted } from './respond.ts';
 import { EventStream, History } from './stream.ts';
 
-export interface SessionOptions {
+export interface SessionOptions extends ReadingLimits {
   readonly clock: Clock;
-  readonly maxBufferedBytes: number;
   /** Milliseconds without a connection of the client after which the session ends. */
   readonly idleMs: number;
   readonly maxHeldEvents: number;

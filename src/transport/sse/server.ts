@@ -10,7 +10,7 @@ import { readJson } from '../http/body.ts';
 import { createGuard, type GuardOptions } from '../http/guard.ts';
 import { Inbox } from '../http/inbox.ts';
 import { readable } from '../http/media.ts';
-import { Outlet } from '../http/outlet.ts';
+import { Outlet, type ReadingLimits } from '../http/outlet.ts';
 import type { Accept } from '../http/profile.ts';
 import { refuse, sendAccepted } from '../http/respond.ts';
 
@@ -24,6 +24,8 @@ export interface SseEndpointsOptions extends GuardOptions {
   readonly maxBodyBytes?: number;
   /** Bytes that a client may be behind before it is cut off. Default 4 MiB. */
   readonly maxBufferedBytes?: number;
+  /** Milliseconds in which a client must take something of what was written last. Default 60,000. */
+  readonly takeMs?: number;
   /** Sessions at once. Default 1,024. */
   readonly maxSessions?: number;
   /** Says who makes a request, which was authenticated before; a session serves only who opened it. */
@@ -53,7 +55,7 @@ const MIB = 1_048_576;
 export function createSseEndpoints(options: SseEndpointsOptions): SseEndpoints {
   const { accept, path = '/sse', messagePath = '/messages', maxBodyBytes = 4 * MIB, maxSessions = 1_024 } = options;
   const { principal = () => '', newId = () => randomBytes(32).toString('hex'), clock = systemClock } = options;
-  const { maxBufferedBytes = 4 * MIB, log = silent } = options;
+  const { maxBufferedBytes = 4 * MIB, takeMs = 60_000, log = silent } = options;
   const guard = createGuard(options);
   const sessions = new Map<string, { readonly line: SseLine; readonly principal: string }>();
 
@@ -62,7 +64,7 @@ export function createSseEndpoints(options: SseEndpointsOptions): SseEndpoints {
     if (form === undefined || form === 'json') return refuse(response, 406, 'Accept must allow text/event-stream.');
     if (sessions.size >= maxSessions) return refuse(response, 503, 'There are too many sessions. Try again later.');
     const id = newId();
-    const line = new SseLine(response, { clock, maxBufferedBytes, onEnd: () => sessions.delete(id) });
+    const line = new SseLine(response, { clock, maxBufferedBytes, takeMs, onEnd: () => sessions.delete(id) });
     sessions.set(id, { line, principal: principal(request) });
     line.announce(`${messagePath}?sessionId=${id}`);
     try {
@@ -159,8 +161,7 @@ class SseLine implements Channel {
   }
 }
 
-interface SseLineOptions {
+interface SseLineOptions extends ReadingLimits {
   readonly clock: Clock;
-  readonly maxBufferedBytes: number;
   readonly onEnd: () => void;
 }
