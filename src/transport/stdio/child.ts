@@ -5,11 +5,12 @@ import { statSync } from 'node:fs';
 import { basename } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { sleep, type Clock, type Log } from '../../base/index.ts';
-import { ParleyError } from '../../errors.ts';
+import { isParleyError, ParleyError } from '../../errors.ts';
 import { abortError } from '../../jsonrpc/index.ts';
 import { dismiss, enlist, isGone, signalGroup } from './group.ts';
 import { LogFile } from './log-file.ts';
 import { StderrTail } from './stderr.ts';
+import { windowsLaunch } from './windows.ts';
 
 /** Milliseconds for each step of ending a process. Their sum, and a moment, bounds it all. */
 export interface ShutdownTimes {
@@ -57,12 +58,15 @@ export async function startChild(options: ChildOptions): Promise<Child> {
   const handle = await new Promise<Process>((resolve, reject) => {
     const fail = (error: unknown) => reject(cannotStart(options, error));
     try {
-      const started = spawn(command, args, {
+      const launch =
+        process.platform === 'win32' ? windowsLaunch(command, args, { env, cwd }) : { command, args, verbatim: false };
+      const started = spawn(launch.command, launch.args, {
         ...(cwd === undefined ? {} : { cwd }),
         env,
         stdio: ['pipe', 'pipe', 'pipe'],
         shell: false,
         windowsHide: true,
+        windowsVerbatimArguments: launch.verbatim,
         // A session and group of its own: no terminal, no Ctrl-C from ours, and one target for signals.
         detached: process.platform !== 'win32',
       });
@@ -169,6 +173,7 @@ export class Child {
 }
 
 function cannotStart({ command, cwd }: ChildOptions, error: unknown): ParleyError {
+  if (isParleyError(error)) return error;
   const { code = 'unknown error' } = error as NodeJS.ErrnoException;
   // Not the original: it repeats the arguments and variables, and with them their secrets.
   const cause = new Error(`spawn ${code}`);
