@@ -4,7 +4,7 @@ import { isObject, rpcCode, type JsonObject } from '../../jsonrpc/index.ts';
 import { mcpCode } from '../code.ts';
 import { factsOf, notification, type ClientMethod } from '../method.ts';
 import { isLegacyRevision, LEGACY_REVISIONS, type LegacyRevision } from '../revision.ts';
-import type { ClientCapabilities, Implementation } from '../schema/index.ts';
+import type { Implementation } from '../schema/index.ts';
 import type { ServerDialect, ServerTerms, SessionFacts } from '../server-dialect.ts';
 import { askLegacy } from './ask.ts';
 import { FACTS } from './facts.ts';
@@ -74,7 +74,7 @@ export function readInitialize(params: JsonObject | undefined): SessionFacts {
   return {
     revision: isLegacyRevision(protocolVersion) ? protocolVersion : LEGACY_REVISIONS[0],
     client: isObject(clientInfo) ? (clientInfo as unknown as Implementation) : undefined,
-    capabilities: isObject(capabilities) ? (capabilities as ClientCapabilities) : {},
+    capabilities: isObject(capabilities) ? capabilities : {},
   };
 }
 

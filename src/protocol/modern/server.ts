@@ -8,7 +8,7 @@ import { checkStandardHeaders, headerOf } from '../header-check.ts';
 import { metaKey, metaOf } from '../meta.ts';
 import { factsOf, method, METHODS, type ClientMethod } from '../method.ts';
 import { isModernRevision, MODERN_REVISIONS, type ModernRevision } from '../revision.ts';
-import { isLoggingLevel, type ClientCapabilities, type Implementation } from '../schema/index.ts';
+import { isLoggingLevel, type Implementation } from '../schema/index.ts';
 import type { ModernFacts, RequestHeaders, ServerDialect, ServerTerms } from '../server-dialect.ts';
 
 export function modernServer(revision: ModernRevision, terms: ServerTerms): ServerDialect {
@@ -73,7 +73,7 @@ export function readModern(request: Request, headers: RequestHeaders | undefined
   return {
     revision: version,
     client: isObject(client) ? (client as unknown as Implementation) : undefined,
-    capabilities: capabilities as ClientCapabilities,
+    capabilities: capabilities,
     logLevel,
   };
 }

@@ -1,0 +1,206 @@
+// What all lines of a server share: what it offers, in which dialects, and the one table from methods to answers.
+import { RpcError } from '../errors.ts';
+import type { Log } from '../base/index.ts';
+import { rpcCode, type JsonObject, type Request } from '../jsonrpc/index.ts';
+import {
+  factsOf,
+  method,
+  readModern,
+  serverDialect,
+  type ClientMethod,
+  type RequestHeaders,
+  type Revision,
+  type ServerCapabilities,
+  type ServerDialect,
+  type ServerTerms,
+} from '../protocol/index.ts';
+import type { Call, WayBack } from './call.ts';
+import { complete } from './completion.ts';
+import { List } from './list.ts';
+import { listen } from './listen.ts';
+import { getPrompt, type HeldPrompt } from './prompts.ts';
+import { readResource, type HeldResource, type HeldTemplate } from './resources.ts';
+import type { Sealer } from './seal.ts';
+import { callTool, type HeldTool } from './tools.ts';
+import { Watchers, type Changed } from './watchers.ts';
+
+export interface CoreOptions {
+  readonly terms: ServerTerms;
+  readonly instructions: string | undefined;
+  /** Declared as they are; undefined declares what is registered. */
+  readonly capabilities: ServerCapabilities | undefined;
+  readonly pageSize: number;
+  readonly sealer: Sealer;
+  readonly principal: ((headers: RequestHeaders) => string | undefined) | undefined;
+  readonly log: Log;
+}
+
+/** Streams of changes at once, of all clients. */
+const MAX_WATCHERS = 4_096;
+
+export class Core {
+  readonly log: Log;
+  readonly sealer: Sealer;
+  readonly watchers = new Watchers();
+  readonly tools: List<HeldTool>;
+  readonly prompts: List<HeldPrompt>;
+  readonly resources: List<HeldResource>;
+  readonly templates: List<HeldTemplate>;
+  readonly #options: CoreOptions;
+  readonly #dialects = new Map<Revision, ServerDialect>();
+  #capabilities: ServerCapabilities | undefined;
+  #answering = 0;
+  #whenIdle: (() => void) | undefined;
+
+  constructor(options: CoreOptions) {
+    this.#options = options;
+    this.log = options.log;
+    this.sealer = options.sealer;
+    const { pageSize } = options;
+    const list = (noun: string, name: ClientMethod, member: string, kind: Changed) => ({
+      noun,
+      method: name,
+      member,
+      pageSize,
+      onChange: () => this.#changed(kind),
+    });
+    this.tools = new List(list('tool', method.listTools, 'tools', 'tools'));
+    this.prompts = new List(list('prompt', method.listPrompts, 'prompts', 'prompts'));
+    this.resources = new List(list('resource', method.listResources, 'resources', 'resources'));
+    this.templates = new List(list('template', method.listResourceTemplates, 'resourceTemplates', 'resources'));
+  }
+
+  get capabilities(): ServerCapabilities {
+    return (this.#capabilities ??= this.#options.capabilities ?? this.#derive());
+  }
+
+  dialect(revision: Revision): ServerDialect {
+    let dialect = this.#dialects.get(revision);
+    if (dialect === undefined) {
+      dialect = serverDialect(revision, this.#options.terms);
+      this.#dialects.set(revision, dialect);
+    }
+    return dialect;
+  }
+
+  principal(headers: RequestHeaders | undefined): string | undefined {
+    return headers === undefined ? undefined : this.#options.principal?.(headers);
+  }
+
+  /** What a greeting of either era says of the server. */
+  greeting(): JsonObject {
+    const { instructions } = this.#options;
+    return { capabilities: this.capabilities, ...(instructions !== undefined && { instructions }) };
+  }
+
+  /**
+   * Says that a request is being answered; returns the function that says it no longer is.
+   * @throws RpcError -32603 once the server is closing
+   */
+  begin(): () => void {
+    if (this.#whenIdle !== undefined) throw new RpcError(rpcCode.internalError, 'The server is closing. Try again later');
+    this.#answering++;
+    return () => {
+      if (--this.#answering === 0) this.#whenIdle?.();
+    };
+  }
+
+  /** Ends all subscriptions, lets nothing new begin, and resolves when no request is being answered. */
+  finish(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#whenIdle = resolve;
+      if (this.#answering === 0) resolve();
+      this.watchers.finish();
+    });
+  }
+
+  /** Reads a modern request, and answers it. @throws RpcError what is wrong with it */
+  serve(
+    request: Request,
+    headers: RequestHeaders | undefined,
+    signal: AbortSignal,
+    line: WayBack,
+  ): Promise<JsonObject> | JsonObject {
+    const facts = readModern(request, headers);
+    return this.answer({
+      request,
+      params: request.params ?? {},
+      dialect: this.dialect(facts.revision),
+      facts,
+      logLevel: facts.logLevel,
+      headers,
+      principal: this.principal(headers),
+      signal,
+      line,
+      sealer: this.sealer,
+    });
+  }
+
+  /** Answers a request of either era; those that belong to a session are answered by its line before. */
+  answer(call: Call): Promise<JsonObject> | JsonObject {
+    const { request, params, dialect } = call;
+    const name = request.method;
+    const capability = factsOf(name)?.capability;
+    if (!dialect.has(name) || (capability !== undefined && this.capabilities[capability] === undefined)) {
+      throw new RpcError(rpcCode.methodNotFound, `Method not found: ${name.slice(0, 128)}`);
+    }
+    switch (name) {
+      case 'server/discover':
+        return dialect.encode(name, this.greeting());
+      case 'ping':
+        return {};
+      case 'tools/list':
+        return this.tools.page(params['cursor'], dialect);
+      case 'tools/call':
+        return callTool(this.tools, call);
+      case 'prompts/list':
+        return this.prompts.page(params['cursor'], dialect);
+      case 'prompts/get':
+        return getPrompt(this.prompts, call);
+      case 'resources/list':
+        return this.resources.page(params['cursor'], dialect);
+      case 'resources/templates/list':
+        return this.templates.page(params['cursor'], dialect);
+      case 'resources/read':
+        return readResource(this.resources, this.templates, call);
+      case 'completion/complete':
+        return complete(this, call);
+      case 'subscriptions/listen':
+        if (this.watchers.size >= MAX_WATCHERS)
+          throw new RpcError(rpcCode.internalError, 'There are too many subscriptions. Try again later');
+        return listen(this.watchers, this.capabilities, call);
+      case 'initialize':
+      case 'logging/setLevel':
+      case 'resources/subscribe':
+      case 'resources/unsubscribe':
+        throw new RpcError(rpcCode.methodNotFound, `Method not found: ${name}`);
+      default:
+        return name satisfies never;
+    }
+  }
+
+  /** The error to answer when answering threw: faults keep their texts to the log. */
+  failure(error: unknown, request: Request, signal: AbortSignal): RpcError {
+    if (error instanceof RpcError) return error;
+    if (!signal.aborted) this.log('error', `${request.method} failed.`, { error });
+    return new RpcError(rpcCode.internalError, 'Internal error');
+  }
+
+  #derive(): ServerCapabilities {
+    const completers = [...this.prompts, ...this.templates].some(({ definition }) => definition.complete !== undefined);
+    const hasResources = this.resources.wasUsed || this.templates.wasUsed;
+    return {
+      ...(this.tools.wasUsed && { tools: { listChanged: true } }),
+      ...(this.prompts.wasUsed && { prompts: { listChanged: true } }),
+      ...(hasResources && { resources: { subscribe: true, listChanged: true } }),
+      ...(completers && { completions: {} }),
+      logging: {},
+    };
+  }
+
+  #changed(kind: Changed): void {
+    // A list that changes may be the first of its kind.
+    this.#capabilities = undefined;
+    this.watchers.changed(kind);
+  }
+}
