@@ -1,4 +1,4 @@
-// The port through which somebody is asked whether a call may be made. Who answers (a terminal, a queue, a page) is not known here.
+// The port through which somebody is asked whether a call may be made. Who answers (a terminal, a page) is not known here.
 import type { CallIntent } from './intent.ts';
 
 /** What an approval covers: this one call, or the tool, with any arguments, until Parley ends or the tool changes. */
@@ -25,8 +25,8 @@ export type Verdict =
 
 export interface Approver {
   /**
-   * Asks, and waits for the answer. When the signal aborts, the question is taken back; an answer that comes later counts nowhere.
-   * A rejection is a denial too: whoever asks must not make the call.
+   * Asks, and waits for the answer. When the signal aborts, the question is taken back; an answer that comes later counts
+   * nowhere. A rejection is a denial too: whoever asks must not make the call.
    */
   ask(request: ApprovalRequest, options?: { readonly signal?: AbortSignal }): Promise<Verdict>;
 }

@@ -2,3 +2,4 @@ export { denyAll, type ApprovalRequest, type ApprovalScope, type Approver, type 
 export { createGrants, grantCovers, type Grant, type Grants } from './grants.ts';
 export { createIntent, type CallIntent } from './intent.ts';
 export { queueApprover, type QueueOptions } from './queue.ts';
+export { promptLines } from './prompt-text.ts';

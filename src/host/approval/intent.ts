@@ -42,7 +42,7 @@ function copyOf(call: { readonly server: string; readonly tool: Tool; readonly a
   } catch (cause) {
     throw new ParleyError(
       'invalid-arguments',
-      `The arguments for a tool of server "${call.server}" cannot be written as JSON of at most ${DEEPEST} levels. Pass plain values.`,
+      `Arguments for server "${call.server}" cannot be written as JSON of at most ${DEEPEST} levels. Pass plain values.`,
       { cause, details: { server: call.server } },
     );
   }

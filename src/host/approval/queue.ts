@@ -17,9 +17,9 @@ export interface QueueOptions {
 }
 
 /**
- * Returns an approver that hands requests to `approver` one after the other, in order. Puts an approval for the run into `grants`, and
- * answers from there what was allowed while it waited. Time-out, too many questions and too many denials are verdicts; an
- * abort rejects with ParleyError `aborted`, and what the approver throws is passed on.
+ * Returns an approver that hands requests to `approver` one after the other, in order. Puts an approval for the run into
+ * `grants`, and answers from there what was allowed while it waited. Time-out, too many questions and too many denials are
+ * verdicts; an abort rejects with ParleyError `aborted`, and what the approver throws is passed on.
  */
 export function queueApprover(approver: Approver, grants: Grants, options: QueueOptions = {}): Approver {
   const { timeoutMs = 300_000, maxPending = 32, maxPendingOfServer = 8, maxDenials = 3, clock = systemClock } = options;
