@@ -1,7 +1,7 @@
 // The one place that decides what may happen. A pure function: it reads nothing, asks nobody and remembers nothing.
 import { grantCovers, type ApprovalScope, type CallIntent, type Grant } from '../approval/index.ts';
 import type { ServerSettings } from '../config/index.ts';
-import { ruleMatches, type Effect, type Rule, type RuleSet } from './rules.ts';
+import { placeOf, ruleMatches, type Effect, type Rule, type RuleSet } from './rules.ts';
 
 /** May this call be made? */
 export interface CallQuestion {
@@ -69,8 +69,8 @@ function mayCount(rule: Rule): boolean {
 }
 
 function byRule(rule: Rule): Decision {
-  const { effect, source } = rule;
-  const because = `The rule ${effect} ${rule.text} says so (${source.key === '' ? source.file : `${source.key} in ${source.file}`}).`;
+  const { effect, text, source } = rule;
+  const because = `The rule ${effect} ${text} says so (${placeOf(source)}).`;
   // A grant would not count against an ask rule, so none is offered.
   return effect === 'ask' ? { verdict: effect, because, rule, widest: 'once' } : { verdict: effect, because, rule };
 }
@@ -110,6 +110,7 @@ const INPUT_WORDS = {
 
 function decideInput({ kind, server, setting }: InputQuestion): Decision {
   const verdict = setting ?? INPUT_DEFAULT[kind];
-  const because = `${setting === undefined ? 'By default' : 'By your settings'} the answer to server "${server}" is "${verdict}" for ${INPUT_WORDS[kind]}.`;
+  const who = setting === undefined ? 'By default' : 'By your settings';
+  const because = `${who} the answer to server "${server}" is "${verdict}" for ${INPUT_WORDS[kind]}.`;
   return verdict === 'ask' ? { verdict, because, widest: 'once' } : { verdict, because };
 }

@@ -5,7 +5,10 @@ export function isGlob(pattern: string): boolean {
   return /[*?]/.test(pattern);
 }
 
-/** True when `pattern` covers all of `text`: `*` is any run of characters, also none and also `/`; `?` is one character. Case counts. */
+/**
+ * True when `pattern` covers all of `text`: `*` is any run of characters, also none and also `/`; `?` is one character. Case
+ * counts.
+ */
 export function matchesGlob(pattern: string, text: string): boolean {
   let at = 0;
   let inPattern = 0;

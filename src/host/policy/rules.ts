@@ -3,6 +3,7 @@
 import { ParleyError } from '../../errors.ts';
 import type { CallIntent } from '../approval/index.ts';
 import type { Rules, Source } from '../config/index.ts';
+import { oneLine } from '../trust/index.ts';
 import { isGlob, matchesGlob } from './glob.ts';
 
 export type Effect = 'allow' | 'ask' | 'deny';
@@ -47,13 +48,11 @@ export function readRules({ allow, ask, deny, complete }: Rules): RuleSet {
  * @throws ParleyError `config-invalid`
  */
 export function parseRule(effect: Effect, text: string, source: Source): Rule {
-  const fail = (why: string) => {
-    const where = source.key === '' ? source.file : `${source.key} in ${source.file}`;
-    return new ParleyError(
+  const fail = (why: string) =>
+    new ParleyError(
       'config-invalid',
-      `The ${effect} rule ${shown(text)} (${where}) ${why}. Write server/tool or server/tool(argument: value); "*" and "?" may stand in each part.`,
+      `The ${effect} rule "${oneLine(text, 80)}" (${placeOf(source)}) ${why}. Write server/tool or server/tool(argument: value).`,
     );
-  };
   if (text.length > LONGEST) throw fail(`is longer than ${LONGEST} characters`);
   if (/[\p{C}\p{Zl}\p{Zp}]/u.test(text)) throw fail('holds characters that cannot be seen');
   const open = text.indexOf('(');
@@ -89,6 +88,11 @@ export function ruleMatches(rule: Rule, { server, tool, args }: CallIntent): boo
   return !(rule.effect === 'allow' && STEP_UP.test(value)) && matchesGlob(argument.glob, value);
 }
 
+/** Where a rule stands, for people. */
+export function placeOf({ key, file }: Source): string {
+  return key === '' ? file : `${key} in ${file}`;
+}
+
 function parseScalar(text: string): { readonly value: Scalar } | { readonly glob: string } | 'not a scalar' {
   let value: unknown;
   try {
@@ -98,10 +102,4 @@ function parseScalar(text: string): { readonly value: Scalar } | { readonly glob
     return isGlob(text) ? { glob: text } : { value: text };
   }
   return typeof value === 'object' && value !== null ? 'not a scalar' : { value: value as Scalar };
-}
-
-/** A rule's text in a message: quoted, on one line, not too long. */
-function shown(text: string): string {
-  const short = JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}…` : text);
-  return short.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, (char) => `\\u{${(char.codePointAt(0) as number).toString(16)}}`);
 }
