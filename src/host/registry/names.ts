@@ -13,7 +13,8 @@ const SUFFIXES = 10n * 36n ** 9n;
 
 /**
  * The stable name of a tool for models: matches `^[a-zA-Z0-9_-]{1,64}$`, differs for different tools, and depends on these two
- * names alone. `server__tool` where that is possible; else the cleaned text, cut, with ten base-36 characters of a SHA-256 over both.
+ * names alone. `server__tool` where that is possible; else the cleaned text, cut, with ten base-36 characters of a SHA-256 over
+ * both.
  */
 export function modelName(server: string, tool: string): string {
   const plain = `${server}__${tool}`;

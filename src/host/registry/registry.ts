@@ -1,5 +1,5 @@
-// The capability registry: holds the newest list of each server and kind, gives them out as immutable snapshots, and tells what changed.
-// It fetches nothing; an old list stays until a new one is set.
+// The capability registry: holds the newest list of each server and kind, gives them out as immutable snapshots, and tells what
+// changed. It fetches nothing; an old list stays until a new one is set.
 import { createFeed, type Feed } from '../../base/index.ts';
 import type { Rejected } from '../../protocol/index.ts';
 import { createEntry, KINDS, type DefinitionOf, type EntryOf, type Kind } from './entry.ts';

@@ -1,4 +1,4 @@
-// Everything on offer at one moment, and how a name finds it. Immutable; what is expensive is computed once, when first asked for.
+// Everything on offer at one moment, and how a name finds it. Immutable; what is expensive is computed once, when first needed.
 import { closest } from '../../base/index.ts';
 import { parseTemplate, type Rejected } from '../../protocol/index.ts';
 import {
@@ -169,13 +169,13 @@ export function createSnapshot(offers: ReadonlyMap<string, Offer>): Snapshot {
   }
 
   function findResource(typed: string): Lookup<ResourceTarget> {
-    const listed = find('resource', typed);
-    if (listed.type !== 'missing') return target(listed, (entry) => entry.key);
+    const listed = fitting('resource', typed);
+    if (listed.length > 0) return target(choose(listed), (entry) => entry.key);
     for (const { server, name } of parseName(typed, offers)) {
       const fit = templatesFor(name).filter((entry) => server === undefined || entry.server === server);
       if (fit.length > 0) return target(choose(fit), () => name);
     }
-    return listed;
+    return { type: 'missing', suggestions: suggest('resource', typed) };
   }
 
   return {
