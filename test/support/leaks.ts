@@ -19,8 +19,8 @@ const WATCHED = [
 ];
 
 // Children inherit it, and so do theirs: an orphan that has changed its parent is found all the same.
-const mark = `PARLEY_TEST_FILE=${process.pid}-${Date.now()}`;
-process.env['PARLEY_TEST_FILE'] = mark.slice(mark.indexOf('=') + 1);
+const file = `${process.pid}-${Date.now()}`;
+process.env['PARLEY_TEST_FILE'] = file;
 
 let atStart = new Map<string, number>();
 
@@ -63,7 +63,9 @@ function children(): string[] {
       const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
       const [state, parent] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
       if (state === 'Z' || pid === process.pid) return [];
-      const ours = Number(parent) === process.pid || readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0').includes(mark);
+      const ours =
+        Number(parent) === process.pid ||
+        readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0').includes(`PARLEY_TEST_FILE=${file}`);
       if (!ours) return [];
       return [`process ${pid} (${readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').join(' ').trim()})`];
     } catch {
