@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll } from 'vitest';
 
 /** What may still end by itself, in milliseconds: a socket in its last exchange, a child that was just killed. */
-const GRACE_MS = 3_000;
+const GRACE_MS = 10_000;
 const LOOK_EVERY_MS = 20;
 
 /** Handles that keep a process alive. */
