@@ -1,0 +1,235 @@
+// Looks over what a server answered before anybody reads it: how much it is, how deep it goes, what hides in it, and whether it
+// fits the tool's output schema. What is too much is replaced by a line that says so; the rest always stays.
+import { isObject, type JsonObject } from '../../jsonrpc/index.ts';
+import type { CallToolResult, ContentBlock, GetPromptResult, ReadResourceResult } from '../../protocol/index.ts';
+import { audienceOf, bytesText, nameOf, payloadOf, type AnyResult } from './blocks.ts';
+import { RESULT_LIMITS, type ResultLimits } from './limits.ts';
+import { hold, type Source, type Untrusted } from './untrusted.ts';
+import { cut, hiddenIn, oneLine, type Hidden } from './visible.ts';
+
+/** `where` is a member of the result, such as `content[3]`; both texts are safe to show. */
+export interface Finding {
+  readonly kind: Hidden | 'oversized' | 'too-deep' | 'too-many' | 'unknown-block';
+  readonly where: string;
+  readonly detail: string;
+}
+
+/** `missing`: there is a schema and no structured content. `unchecked`: no schema, an error result, or a check that failed itself. */
+export type OutputVerdict = 'valid' | 'invalid' | 'missing' | 'unchecked';
+
+/** A result that is held, and what is known of it without reading it. */
+export interface Held<R> {
+  readonly value: Untrusted<R>;
+  /** The tool says that it failed. */
+  readonly isError: boolean;
+  /** At most a hundred. */
+  readonly findings: readonly Finding[];
+  readonly verdict: OutputVerdict;
+  /** Why the verdict is not `valid`, where there is a reason; with text of the server. */
+  readonly errors: readonly string[];
+}
+
+export interface HoldOptions {
+  readonly limits?: Partial<ResultLimits>;
+}
+
+export interface ToolHoldOptions extends HoldOptions {
+  /** Checks structured content against the tool's output schema. Absent for a tool without one; called at most once. */
+  readonly checkOutput?: (structured: unknown) => CheckedOutput | Promise<CheckedOutput>;
+}
+
+export type CheckedOutput = { readonly valid: true } | { readonly valid: false; readonly errors: readonly string[] };
+
+const MAX_FINDINGS = 100;
+const KNOWN = new Set(['text', 'image', 'audio', 'resource', 'resource_link']);
+
+/** What a tool gave, held within the limits. Never throws for what the server sent. */
+export async function holdToolResult(
+  result: CallToolResult,
+  source: Source,
+  options: ToolHoldOptions = {},
+): Promise<Held<CallToolResult>> {
+  const { kept, findings } = within(result, TOOL, options);
+  const isError = result.isError === true;
+  const lost = result.structuredContent !== undefined && kept.structuredContent === undefined;
+  const content = lost && kept.content.length === 0 ? [textBlock(undefined, '[structured content omitted]')] : kept.content;
+  const output = await judge(kept.structuredContent, isError || lost ? undefined : options.checkOutput);
+  return { value: hold({ ...kept, content: content as readonly ContentBlock[] }, source), isError, findings, ...output };
+}
+
+/** A resource that was read, held within the limits. */
+export function holdResource(result: ReadResourceResult, source: Source, options: HoldOptions = {}): Held<ReadResourceResult> {
+  const { kept, findings } = within(result, RESOURCE, options);
+  return { value: hold(kept, source), isError: false, findings, verdict: 'unchecked', errors: [] };
+}
+
+/** A prompt with its messages, held within the limits. */
+export function holdPrompt(result: GetPromptResult, source: Source, options: HoldOptions = {}): Held<GetPromptResult> {
+  const { kept, findings } = within(result, PROMPT, options);
+  return { value: hold(kept, source), isError: false, findings, verdict: 'unchecked', errors: [] };
+}
+
+/** The result with whatever is too much left out and named, and what was found. */
+function within<R extends AnyResult>(
+  result: R,
+  shape: Shape,
+  options: HoldOptions,
+): { readonly kept: R; readonly findings: readonly Finding[] } {
+  const limits = { ...RESULT_LIMITS, ...options.limits };
+  const findings: Finding[] = [];
+  const find = (kind: Finding['kind'], where: string, detail: string) => {
+    if (findings.length < MAX_FINDINGS) findings.push({ kind, where, detail });
+  };
+  const survey = createSurvey(limits);
+
+  const items = (result as unknown as JsonObject)[shape.list] as readonly JsonObject[];
+  const list = items.slice(0, limits.blocks).map((item, index) => {
+    const where = `${shape.list}[${index}]`;
+    const block = shape.block(item);
+    const { bytes, hidden, over } = survey(item);
+    for (const kind of hidden) find(kind, where, `holds ${HIDDEN_TEXT[kind]}`);
+    if (!KNOWN.has(String(block['type']))) find('unknown-block', where, nameOf(block));
+    const most = mostOf(block, limits);
+    if (over === undefined && (payloadOf(block) ?? bytes) <= most) return item;
+    const why = over === undefined ? `more than ${bytesText(most)}` : WHY[over](limits);
+    find(over ?? 'oversized', where, `${why}; left out`);
+    return shape.replace(item, `${nameOf(block, 'omitted')} (${why})`);
+  });
+  if (items.length > limits.blocks) {
+    find('too-many', shape.list, `${items.length} items, more than ${limits.blocks}; the rest is left out`);
+    list.push(shape.replace(undefined, `[${items.length - limits.blocks} more items omitted]`));
+  }
+
+  const kept: Record<string, unknown> = {};
+  for (const [key, value] of Object.entries(result)) {
+    // A second list would be read by one and not by another.
+    if (LISTS.has(key)) continue;
+    const where = oneLine(key, 64);
+    const { bytes, hidden, over } = survey(value);
+    for (const kind of hidden) find(kind, where, `holds ${HIDDEN_TEXT[kind]}`);
+    if (over !== undefined) find(over, where, `${WHY[over](limits)}; left out`);
+    else if (bytes > limits.structured) find('oversized', where, `more than ${bytesText(limits.structured)}; left out`);
+    else kept[key] = value;
+  }
+  return { kept: { ...kept, [shape.list]: list } as unknown as R, findings };
+}
+
+async function judge(
+  structured: unknown,
+  check: ToolHoldOptions['checkOutput'],
+): Promise<Pick<Held<never>, 'verdict' | 'errors'>> {
+  if (check === undefined) return { verdict: 'unchecked', errors: [] };
+  if (structured === undefined)
+    return { verdict: 'missing', errors: ['the tool has an output schema but gave no structured content'] };
+  try {
+    const checked = await check(structured);
+    return checked.valid ? { verdict: 'valid', errors: [] } : { verdict: 'invalid', errors: checked.errors };
+  } catch (error) {
+    return { verdict: 'unchecked', errors: [error instanceof Error ? error.message : String(error)] };
+  }
+}
+
+/** The list in a result: its name, the block in an item, and an item that says `text` in the place of another. */
+interface Shape {
+  readonly list: string;
+  readonly block: (item: JsonObject) => JsonObject;
+  readonly replace: (item: JsonObject | undefined, text: string) => JsonObject;
+}
+
+const TOOL: Shape = { list: 'content', block: (item) => item, replace: textBlock };
+
+const RESOURCE: Shape = {
+  list: 'contents',
+  block: (item) => ({ type: 'resource', resource: item }),
+  replace: (item, text) => {
+    const uri = item?.['uri'];
+    return { uri: typeof uri === 'string' ? cut(uri, 2_048) : '', mimeType: 'text/plain', text };
+  },
+};
+
+const PROMPT: Shape = {
+  list: 'messages',
+  block: blockOfMessage,
+  replace: (item, text) => ({
+    role: item?.['role'] === 'assistant' ? 'assistant' : 'user',
+    content: textBlock(item && blockOfMessage(item), text),
+  }),
+};
+
+function blockOfMessage(message: JsonObject): JsonObject {
+  return isObject(message['content']) ? message['content'] : {};
+}
+
+const LISTS = new Set([TOOL, RESOURCE, PROMPT].map(({ list }) => list));
+
+/** A text block for the same readers as the block it replaces. */
+function textBlock(replaced: JsonObject | undefined, text: string): JsonObject {
+  const audience = replaced === undefined ? undefined : audienceOf(replaced);
+  return { type: 'text', text, ...(audience !== undefined && { annotations: { audience: [audience] } }) };
+}
+
+function mostOf(block: JsonObject, limits: ResultLimits): number {
+  switch (block['type']) {
+    case 'image':
+      return limits.image;
+    case 'audio':
+      return limits.audio;
+    case 'resource':
+    case 'resource_link':
+      return limits.resource;
+    case 'text':
+      return Infinity;
+    default:
+      return limits.structured;
+  }
+}
+
+const HIDDEN_TEXT: Readonly<Record<Hidden, string>> = {
+  control: 'control characters',
+  bidi: 'characters that change the direction of writing',
+  invisible: 'characters that cannot be seen',
+};
+
+const WHY = {
+  'too-deep': (limits: ResultLimits) => `more than ${limits.depth} levels deep`,
+  'too-many': (limits: ResultLimits) => `more than ${limits.nodes} values in the result`,
+} as const;
+
+interface Surveyed {
+  /** About the size of its JSON. */
+  readonly bytes: number;
+  readonly hidden: ReadonlySet<Hidden>;
+  /** Set when it goes too deep, or holds more values than are left for the whole result; then nothing else is complete. */
+  readonly over: 'too-deep' | 'too-many' | undefined;
+}
+
+/** Goes over one value after the other, without recursion; they share the number of values allowed. */
+function createSurvey(limits: ResultLimits): (value: unknown) => Surveyed {
+  let nodesLeft = limits.nodes;
+  return (top) => {
+    const rest: { readonly value: unknown; readonly depth: number }[] = [{ value: top, depth: 0 }];
+    const hidden = new Set<Hidden>();
+    let bytes = 0;
+    for (let next = rest.pop(); next !== undefined; next = rest.pop()) {
+      const { value, depth } = next;
+      if (--nodesLeft < 0) return { bytes, hidden, over: 'too-many' };
+      if (typeof value === 'string') {
+        bytes += Buffer.byteLength(value) + 3;
+        for (const kind of hiddenIn(value)) hidden.add(kind);
+      } else if (typeof value !== 'object' || value === null) {
+        bytes += String(value).length + 1;
+      } else {
+        if (depth >= limits.depth) return { bytes, hidden, over: 'too-deep' };
+        bytes += 2;
+        const members = Array.isArray(value) ? value.map((item): [string, unknown] => ['', item]) : Object.entries(value);
+        if (members.length > nodesLeft) return { bytes, hidden, over: 'too-many' };
+        for (const [name, member] of members) {
+          bytes += name.length + 3;
+          for (const kind of hiddenIn(name)) hidden.add(kind);
+          rest.push({ value: member, depth: depth + 1 });
+        }
+      }
+    }
+    return { bytes, hidden, over: undefined };
+  };
+}
