@@ -92,7 +92,7 @@ export interface Server {
   ): ToolRegistration<Args, never>;
   /** As above, with a schema for the structured content that the handler returns. */
   tool<Args extends object = JsonObject, const Output = unknown>(
-    definition: ToolDefinition<Args, Output> & { readonly output: StandardSchema<Output> },
+    definition: ToolDefinition<Args> & { readonly output: StandardSchema<Output> },
     handler: ToolHandler<Args, Output>,
   ): ToolRegistration<Args, Output>;
   /** As above, with a plain JSON Schema for it. */

@@ -23,8 +23,8 @@ import { perform } from './perform.ts';
 import { checkOf, describe, type Check, type StandardSchema } from './schema.ts';
 import { ToolError } from './tool-error.ts';
 
-/** `Args` is what the handler is given, `Output` what its output schema takes. */
-export interface ToolDefinition<Args = unknown, Output = unknown> {
+/** `Args` is what the handler is given. */
+export interface ToolDefinition<Args = unknown> {
   /** 1–128 of `A-Z a-z 0-9 _ - .` */
   readonly name: string;
   readonly title?: string;
@@ -32,7 +32,7 @@ export interface ToolDefinition<Args = unknown, Output = unknown> {
   /** What the arguments must be. Without it the tool takes none. */
   readonly input?: StandardSchema<unknown, Args> | JsonSchema;
   /** What the structured content is. With it the handler returns that, and it is checked before it is sent. */
-  readonly output?: StandardSchema<Output> | JsonSchema;
+  readonly output?: StandardSchema | JsonSchema;
   readonly annotations?: ToolAnnotations;
   readonly icons?: readonly Icon[];
   readonly _meta?: Meta;
