@@ -18,6 +18,11 @@ export interface HostOptions {
   readonly surroundings: Surroundings;
   /** Who is asked. Default: nobody, so that what needs asking is denied. */
   readonly approver?: Approver;
+  /**
+   * Whether a server may be launched or connected to at all. Default: not one that a project's file defines, since whoever wrote
+   * the project is nobody the user trusts by opening it.
+   */
+  readonly mayLaunch?: (server: ServerDefinition) => boolean;
   /** What a server may ask of us; each handler is declared to it. Default: nothing. */
   readonly inputs?: (server: string) => InputHandlers;
   /** Where each server's stderr is kept, as `NAME.log`. */
@@ -80,6 +85,7 @@ interface Member {
  */
 export function openHost(options: HostOptions): Host {
   const { config, surroundings, inputs, logDir, principal = '', clock = systemClock } = options;
+  const { mayLaunch = ({ source }) => source.scope !== 'project' } = options;
   const registry = createRegistry();
   const events = createFeed<HostEvent>();
   const progress = createFeed<undefined>();
@@ -112,6 +118,9 @@ export function openHost(options: HostOptions): Host {
 
   async function open(definition: ServerDefinition, signal: AbortSignal): Promise<Session> {
     const { name, connectTimeoutMs, timeoutMs } = definition;
+    if (!mayLaunch(definition)) {
+      throw new ParleyError('denied', `It is defined by this project and not trusted yet. Look at it, then run \`parley mcp trust ${name}\`.`);
+    }
     const server = await expandServer(definition, { ...surroundings, signal });
     const remembered = revisions.get(name);
     const session = await connect(openTransport(server, { logDir }), {

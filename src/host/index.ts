@@ -1,6 +1,6 @@
 export * from './approval/index.ts';
 export * from './config/index.ts';
-export type { ConnectionState } from './connections/index.ts';
+export { serverLogFile, type ConnectionState } from './connections/index.ts';
 export { openHost, type Host, type HostEvent, type HostOptions, type ServerStatus } from './host.ts';
 export { decide, parseRule, type Decision } from './policy/index.ts';
 export * from './registry/index.ts';

@@ -144,7 +144,9 @@ export function createRouter(parts: RouterParts): Router {
         { intent, because: decision.because, trusted, widest: decision.widest },
         options.signal && { signal: options.signal },
       );
-      if (verdict.type === 'deny') return refuse(verdict.by, verdict.message ?? decision.because);
+      if (verdict.type === 'deny') {
+        return refuse(verdict.by, verdict.by === 'no-terminal' ? decision.because : (verdict.message ?? decision.because));
+      }
     } catch (error) {
       if (options.signal?.aborted) return { verdict: 'deny', because: 'It was cancelled.', outcome: { type: 'cancelled' } };
       return refuse('policy', `Nobody could be asked: ${asFault(error).message}`);

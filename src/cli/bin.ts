@@ -1,0 +1,28 @@
+#!/usr/bin/env node
+// Starts the command line in this process and sees to it that no server outlives it.
+import { ParleyError } from '../errors.ts';
+import { killAllGroups } from '../transport/index.ts';
+import { processIo } from './io.ts';
+import { main } from './main.ts';
+
+const stop = new AbortController();
+let interrupted = 0;
+
+process.on('exit', killAllGroups);
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+  process.on(signal, () => {
+    interrupted++;
+    // Whoever asks twice does not want to wait for a clean end.
+    if (interrupted > 1) process.exit(130);
+    stop.abort(new ParleyError('aborted', 'Interrupted.'));
+  });
+}
+// A reader that went away is no fault of ours.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code === 'EPIPE') process.exit(0);
+  throw error;
+});
+
+process.exitCode = await main(process.argv.slice(2), processIo(stop.signal));
+// A terminal that was asked at keeps the process alive otherwise.
+process.stdin.destroy();

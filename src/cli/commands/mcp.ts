@@ -1,0 +1,392 @@
+// `parley mcp …`: which servers there are, and how they are doing.
+import { readFileSync } from 'node:fs';
+import type { Command } from 'commander';
+import { ParleyError } from '../../errors.ts';
+import {
+  addServer,
+  describeServer,
+  gutter,
+  oneLine,
+  removeServer,
+  serverLogFile,
+  setEnabled,
+  visible,
+  type Diagnostic,
+  type EditPlace,
+  type ServerDescription,
+  type ServerStatus,
+  formatDiagnostic,
+} from '../../host/index.ts';
+import { exitCode } from '../exit.ts';
+
+import { columns, markdownTable } from '../output.ts';
+import type { Run } from '../run.ts';
+import { openWorkspaceHost, sayState, serverNamed, withHost, type Workspace } from '../workspace.ts';
+
+export function addMcpCommands(program: Command, run: Run): void {
+  const mcp = program.command('mcp').description('Configure servers and see how they are doing');
+
+  mcp
+    .command('list')
+    .description('List the configured servers and whether they can be reached')
+    .option('--no-connect', 'only read the configuration')
+    .action(run((workspace, _args, options: { connect: boolean }) => list(workspace, options.connect)));
+
+  mcp
+    .command('get')
+    .description('Show one server: where it is configured, how it is reached and what it offers')
+    .argument('<name>')
+    .action(run((workspace, [name]) => get(workspace, name as string)));
+
+  mcp
+    .command('add')
+    .description('Add a server: a URL, or a command after --')
+    .argument('<name>')
+    .argument('[target...]', 'a URL, or COMMAND ARGS...')
+    .option('-t, --transport <kind>', 'stdio, http or sse')
+    .option('-s, --scope <scope>', 'local, project or user', 'local')
+    .option('-e, --env <K=V>', 'a variable for the server; may be repeated', collect, [])
+    .option('-H, --header <header>', 'a header to send, "Name: value"; may be repeated', collect, [])
+    .option('--url <url>', 'the URL, if it is not the second argument')
+    .option('--trust', 'what the server says about its tools counts')
+    .option('--replace', 'take the place of a server of that name')
+    .action(run((workspace, [name, ...target], options: AddOptions) => add(workspace, name as string, target, options)));
+
+  mcp
+    .command('add-json')
+    .description('Add a server given as a JSON object, as in a configuration file')
+    .argument('<name>')
+    .argument('<json>')
+    .option('-s, --scope <scope>', 'local, project or user', 'local')
+    .option('--replace', 'take the place of a server of that name')
+    .action(
+      run((workspace, [name, json], options: Pick<AddOptions, 'scope' | 'replace'>) =>
+        write(workspace, name as string, parseEntry(json as string), options),
+      ),
+    );
+
+  mcp
+    .command('remove')
+    .description('Remove a server')
+    .argument('<name>')
+    .option('-s, --scope <scope>', 'the scope to remove it from (default: where it is)')
+    .action(run((workspace, [name], options: { scope?: string }) => remove(workspace, name as string, options.scope)));
+
+  for (const [verb, state] of [
+    ['enable', 'enabled'],
+    ['disable', 'disabled'],
+  ] as const) {
+    mcp
+      .command(verb)
+      .description(`${verb === 'enable' ? 'Use' : 'Do not use'} a server`)
+      .argument('<name>')
+      .option('-s, --scope <scope>', 'local, project or user', 'local')
+      .action(
+        run((workspace, [name], options: { scope: string }) => {
+          const server = serverNamed(workspace, name as string);
+          setEnabled(place(workspace, options.scope), server.name, state);
+          workspace.printer.result({
+            json: { name, enabled: verb === 'enable' },
+            text: () => `Server "${server.name}" is ${state}.`,
+          });
+        }),
+      );
+  }
+
+  mcp
+    .command('trust')
+    .description('Let a server that this project defines be started')
+    .argument('<name>')
+    .action(run((workspace, [name]) => trust(workspace, name as string)));
+
+  mcp
+    .command('doctor')
+    .description('Try each server, or one, and say what is wrong')
+    .argument('[name]')
+    .action(run((workspace, [name]) => doctor(workspace, name)));
+
+  mcp
+    .command('logs')
+    .description('Show what a server wrote to its standard error')
+    .argument('<name>')
+    .option('-n, --lines <count>', 'how many of the last lines', '100')
+    .action(run((workspace, [name], options: { lines: string }) => logs(workspace, name as string, options.lines)));
+}
+
+interface AddOptions {
+  readonly scope: string;
+  readonly transport?: string;
+  readonly env: readonly string[];
+  readonly header: readonly string[];
+  readonly url?: string;
+  readonly trust?: boolean;
+  readonly replace?: boolean;
+}
+
+function collect(value: string, before: readonly string[]): readonly string[] {
+  return [...before, value];
+}
+
+async function list(workspace: Workspace, connect: boolean): Promise<number> {
+  const { config, printer } = workspace;
+  if (!connect || config.servers.every(({ enabled }) => !enabled)) {
+    const described = config.servers.map(describeServer);
+    printer.result({
+      json: { servers: described },
+      text: () =>
+        described.length === 0
+          ? 'No servers are configured. Add one with `parley mcp add`.'
+          : columns(described.map((server) => [server.name, server.enabled ? '' : 'disabled', target(server)])),
+    });
+    return exitCode.ok;
+  }
+  return withHost(workspace, undefined, async (host) => {
+    await host.settled({ withinMs: 30_000, signal: workspace.io.signal });
+    const rows = host.servers.map((status) => ({ status, offers: offersOf(host.registry.snapshot.servers, status.name) }));
+    const disabled = config.servers.filter(({ enabled }) => !enabled).map(describeServer);
+    const ready = rows.filter(({ status }) => status.state.type === 'ready').length;
+    const table = [
+      ...rows.map(({ status, offers }) => [
+        status.state.type === 'ready' ? '✓' : '✗',
+        status.name,
+        target(describeServer(status.definition)),
+        status.state.type === 'ready' ? `${sayState(status)}, ${offers}` : sayState(status),
+      ]),
+      ...disabled.map((server) => ['-', server.name, target(server), 'disabled']),
+    ];
+    printer.result({
+      json: {
+        servers: [
+          ...rows.map(({ status }) => ({ ...describeServer(status.definition), ...stateJson(status) })),
+          ...disabled.map((server) => ({ ...server, state: 'disabled' })),
+        ],
+      },
+      text: () => `${columns(table)}\n${ready}/${rows.length} connected`,
+      markdown: () => markdownTable([['', 'server', 'target', 'state'], ...table]),
+    });
+    return exitCode.ok;
+  });
+}
+
+function offersOf(servers: ReturnType<typeof openWorkspaceHost>['registry']['snapshot']['servers'], name: string): string {
+  const listings = servers.find(({ server }) => server === name)?.listings ?? {};
+  const count = (word: string, listing: { readonly entries: readonly unknown[] } | undefined) =>
+    listing === undefined || listing.entries.length === 0
+      ? []
+      : [`${listing.entries.length} ${word}${listing.entries.length === 1 ? '' : 's'}`];
+  const parts = [
+    ...count('tool', listings.tool),
+    ...count('prompt', listings.prompt),
+    ...count('resource', listings.resource),
+    ...count('template', listings.template),
+  ];
+  return parts.length === 0 ? 'offers nothing' : parts.join(', ');
+}
+
+function stateJson({ state }: ServerStatus) {
+  if (state.type === 'ready') {
+    const { era, revision, server } = state.session;
+    return { state: 'ready', era, revision, serverInfo: server.info ?? null, capabilities: server.capabilities };
+  }
+  if (state.type === 'waiting' || state.type === 'failed') {
+    const { error } = state;
+    return { state: 'failed', error: { code: 'code' in error ? error.code : 'internal', message: error.message } };
+  }
+  return { state: state.type };
+}
+
+/** How a server is reached, on one line, without secrets. */
+function target(server: ServerDescription): string {
+  return oneLine(
+    server.kind === 'stdio' ? [server.command, ...server.args].join(' ') : `${server.url} (${server.transport})`,
+    100,
+  );
+}
+
+async function get(workspace: Workspace, name: string): Promise<number> {
+  const server = serverNamed(workspace, name);
+  const description = describeServer(server);
+  const facts: [string, string][] = [
+    ['server', name],
+    ['from', `${server.source.key} in ${server.source.file} (${server.source.scope})`],
+    ['target', target(description)],
+    ...(description.kind === 'stdio'
+      ? ([['variables', description.env.join(', ') || 'none']] as [string, string][])
+      : ([['headers', description.headers.join(', ') || 'none']] as [string, string][])),
+    ['trusted', server.trusted ? 'yes: its annotations count' : 'no'],
+    ['reviewed tools', server.reviewedTools.join(', ') || 'none'],
+  ];
+  if (!server.enabled) {
+    workspace.printer.result({
+      json: { ...description, state: 'disabled' },
+      text: () => columns([...facts, ['state', 'disabled']]),
+    });
+    return exitCode.ok;
+  }
+  return withHost(workspace, [name], async (host) => {
+    await host.settled({ withinMs: 30_000, signal: workspace.io.signal });
+    const [status] = host.servers as [ServerStatus];
+    const info = status.state.type === 'ready' ? status.state.session.server.info : undefined;
+    workspace.printer.result({
+      json: { ...description, trusted: server.trusted, reviewedTools: server.reviewedTools, ...stateJson(status) },
+      text: () =>
+        columns([
+          ...facts,
+          ['state', sayState(status)],
+          ...(info === undefined ? [] : [['calls itself', oneLine(`${info.name} ${info.version}`, 80)]]),
+          ['offers', offersOf(host.registry.snapshot.servers, name)],
+        ]),
+    });
+    return status.state.type === 'ready' ? exitCode.ok : exitCode.unreachable;
+  });
+}
+
+function place({ paths }: Workspace, scope: string): EditPlace {
+  if (scope !== 'local' && scope !== 'project' && scope !== 'user') {
+    throw new ParleyError('usage', `There is no scope "${scope}". Use local, project or user.`);
+  }
+  return { paths, scope };
+}
+
+function add(workspace: Workspace, name: string, words: readonly string[], options: AddOptions): void {
+  const [first, ...rest] = options.url === undefined ? words : [options.url, ...words];
+  if (first === undefined) throw new ParleyError('usage', 'Give a URL, or a command after --.');
+  const isUrl = /^https?:\/\//i.test(first);
+  const { transport } = options;
+  if (transport !== undefined && !['stdio', 'http', 'sse'].includes(transport)) {
+    throw new ParleyError('usage', `There is no transport "${transport}". Use stdio, http or sse.`);
+  }
+  if (isUrl !== (transport === undefined ? isUrl : transport !== 'stdio')) {
+    throw new ParleyError('usage', `"${first}" does not go with the transport ${transport ?? 'stdio'}.`);
+  }
+  if (isUrl && rest.length > 0) throw new ParleyError('usage', `A URL takes no arguments: "${rest.join(' ')}".`);
+  const env = Object.fromEntries(options.env.map((pair) => split(pair, '=', '-e K=V')));
+  const headers = Object.fromEntries(options.header.map((pair) => split(pair, ':', '-H "Name: value"')));
+  const entry = {
+    ...(transport !== undefined && { type: transport }),
+    ...(isUrl ? { url: first } : { command: first, args: rest }),
+    ...(options.env.length > 0 && { env }),
+    ...(options.header.length > 0 && { headers }),
+    ...(options.trust === true && { trusted: true }),
+  };
+  write(workspace, name, entry, options);
+}
+
+function split(pair: string, separator: string, form: string): [string, string] {
+  const at = pair.indexOf(separator);
+  if (at < 1) throw new ParleyError('usage', `"${pair}" is not of the form ${form}.`);
+  return [pair.slice(0, at).trim(), separator === ':' ? pair.slice(at + 1).trim() : pair.slice(at + 1)];
+}
+
+function parseEntry(json: string): unknown {
+  try {
+    return JSON.parse(json) as unknown;
+  } catch (error) {
+    throw new ParleyError('usage', `The entry is not valid JSON: ${(error as Error).message}.`, { cause: error });
+  }
+}
+
+function write(
+  workspace: Workspace,
+  name: string,
+  entry: unknown,
+  options: { readonly scope: string; readonly replace?: boolean },
+): void {
+  const { printer } = workspace;
+  const at = place(workspace, options.scope);
+  const { files, diagnostics } = addServer(at, name, entry, { replace: options.replace === true });
+  say(workspace, diagnostics);
+  // Who adds a server to a project by hand has seen it.
+  if (at.scope === 'project') {
+    const { config } = workspace.reload();
+    const server = config.servers.find((each) => each.name === name);
+    if (server !== undefined) workspace.trust.add(server);
+  }
+  printer.result({
+    json: { name, scope: at.scope, files },
+    text: () => `Added server "${name}" (${at.scope}) to ${files.join(', ')}.`,
+  });
+}
+
+function say({ printer }: Workspace, diagnostics: readonly Diagnostic[]): void {
+  for (const diagnostic of diagnostics) printer.say(formatDiagnostic(diagnostic));
+}
+
+function remove(workspace: Workspace, name: string, scope: string | undefined): void {
+  const from = scope ?? serverNamed(workspace, name).source.scope;
+  if (from === 'flag') throw new ParleyError('usage', `Server "${name}" is from the file given by --config. Edit that file.`);
+  const { files } = removeServer(place(workspace, from), name);
+  workspace.printer.result({
+    json: { name, scope: from, files },
+    text: () => `Removed server "${name}" from ${files.join(', ')}.`,
+  });
+}
+
+function trust(workspace: Workspace, name: string): void {
+  const server = serverNamed(workspace, name);
+  const { written, source } = server;
+  workspace.trust.add(server);
+  workspace.printer.result({
+    json: { name, trusted: true },
+    text: () =>
+      [
+        `Server "${name}" of ${source.file} may be started as it is now:`,
+        gutter(visible(JSON.stringify(written, undefined, 2), { multiline: true })),
+        'Any change asks again.',
+      ].join('\n'),
+  });
+}
+
+async function doctor(workspace: Workspace, name: string | undefined): Promise<number> {
+  const wanted = name === undefined ? undefined : [serverNamed(workspace, name).name];
+  const { printer, diagnostics, io } = workspace;
+  return withHost(workspace, wanted, async (host) => {
+    await host.settled({ withinMs: 30_000, signal: io.signal });
+    const reports = host.servers.map((status) => {
+      const listings = host.registry.snapshot.servers.find(({ server }) => server === status.name)?.listings ?? {};
+      const rejected = Object.values(listings).flatMap((listing) => listing.rejected);
+      const stale = Object.values(listings).flatMap((listing) => listing.stale ?? []);
+      return { status, rejected, stale, healthy: status.state.type === 'ready' && stale.length === 0 };
+    });
+    const broken = diagnostics.filter(({ level }) => level === 'error').length;
+    printer.result({
+      json: {
+        configuration: diagnostics,
+        servers: reports.map(({ status, rejected, stale, healthy }) => ({
+          name: status.name,
+          healthy,
+          ...stateJson(status),
+          rejected,
+          stale,
+        })),
+      },
+      text: () =>
+        [
+          `configuration: ${broken === 0 ? 'well' : `${broken} errors, listed above`}`,
+          ...reports.flatMap(({ status, rejected, stale, healthy }) => [
+            `${healthy ? '✓' : '✗'} ${status.name}: ${sayState(status)}${healthy ? `, ${offersOf(host.registry.snapshot.servers, status.name)}` : ''}`,
+            ...stale.map((why) => `    a list could not be read: ${oneLine(why, 200)}`),
+            ...rejected.map((entry) => `    left out: ${oneLine(entry.name, 80)}, which ${oneLine(entry.why, 160)}`),
+          ]),
+        ].join('\n'),
+    });
+    return broken === 0 && reports.every(({ healthy }) => healthy) ? exitCode.ok : exitCode.negative;
+  });
+}
+
+function logs(workspace: Workspace, name: string, lines: string): number {
+  const server = serverNamed(workspace, name);
+  const count = Number(lines);
+  if (!Number.isInteger(count) || count < 1) throw new ParleyError('usage', `"${lines}" is no number of lines.`);
+  const file = serverLogFile(workspace.logDir, server.name);
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch {
+    workspace.printer.error('not-found', `Server "${name}" has written nothing yet (${file}).`);
+    return exitCode.negative;
+  }
+  const last = text.trimEnd().split('\n').slice(-count);
+  workspace.printer.result({ json: { file, lines: last }, text: () => gutter(last.join('\n')), raw: () => last.join('\n') });
+  return exitCode.ok;
+}

@@ -1,0 +1,76 @@
+// `parley resources …`: what can be read.
+import type { Command } from 'commander';
+import { oneLine, type Host } from '../../host/index.ts';
+import { exitCode } from '../exit.ts';
+import { columns, markdownTable } from '../output.ts';
+import { printOutcome } from '../outcome.ts';
+import type { Run } from '../run.ts';
+import { serverNamed, serversFor, settle, withHost } from '../workspace.ts';
+import { completeAndPrint } from './completion.ts';
+
+export function addResourcesCommands(program: Command, run: Run): void {
+  const resources = program.command('resources').description('Find and read resources');
+
+  resources
+    .command('list', { isDefault: true })
+    .description('List resources and templates, of all servers or of one')
+    .argument('[server]')
+    .action(
+      run((workspace, [server]) =>
+        withHost(workspace, server === undefined ? undefined : [serverNamed(workspace, server).name], async (host) => {
+          await settle(host, workspace);
+          workspace.printer.result(listing(host));
+          return exitCode.ok;
+        }),
+      ),
+    );
+
+  resources
+    .command('read')
+    .description('Read one resource by its URI, its name, or server:uri')
+    .argument('<resource>')
+    .action(
+      run((workspace, [name]) =>
+        withHost(workspace, serversFor(workspace, name as string), async (host) =>
+          printOutcome(workspace.printer, await host.readResource(name as string, { signal: workspace.io.signal })),
+        ),
+      ),
+    );
+
+  resources
+    .command('complete')
+    .description('List values for a variable of a template')
+    .argument('<template>', 'the URI template, or its name')
+    .argument('<variable>')
+    .argument('[value]', 'what was typed so far')
+    .action(
+      run((workspace, [template, variable, value = '']) =>
+        completeAndPrint(workspace, 'template', template as string, variable as string, value),
+      ),
+    );
+}
+
+function listing({ registry: { snapshot } }: Host) {
+  const { resources, templates } = snapshot;
+  const rows = [
+    ...resources.map(({ server, key, definition }) => [
+      server,
+      oneLine(key, 120),
+      oneLine(definition.title ?? definition.name, 60),
+    ]),
+    ...templates.map(({ server, key, definition }) => [
+      server,
+      oneLine(key, 120),
+      oneLine(definition.title ?? definition.name, 60),
+    ]),
+  ];
+  return {
+    json: {
+      resources: resources.map(({ server, definition }) => ({ server, ...definition })),
+      resourceTemplates: templates.map(({ server, definition }) => ({ server, ...definition })),
+    },
+    text: () => (rows.length === 0 ? 'No resources.' : columns(rows)),
+    markdown: () => markdownTable([['server', 'uri', 'name'], ...rows]),
+    ndjson: () => [...resources, ...templates].map(({ server, definition }) => ({ server, ...definition })),
+  };
+}

@@ -1,0 +1,50 @@
+// The `parley` command: its options, its commands, and an exit code for all that can happen.
+import { Command, CommanderError } from 'commander';
+import { VERSION } from '../version.ts';
+import { addCallCommand } from './commands/call.ts';
+import { addMcpCommands } from './commands/mcp.ts';
+import { addPromptsCommands } from './commands/prompts.ts';
+import { addResourcesCommands } from './commands/resources.ts';
+import { addToolsCommands } from './commands/tools.ts';
+import { exitCode } from './exit.ts';
+import type { Io } from './io.ts';
+import { FORMS } from './output.ts';
+import { createRun, report } from './run.ts';
+
+/** Runs the command line `argv` (without node and script) and resolves with its exit code. Never rejects. */
+export async function main(argv: readonly string[], io: Io): Promise<number> {
+  let exit: number = exitCode.ok;
+  const program = new Command('parley')
+    .description('An MCP host: many servers, one registry, and nothing runs that was not allowed.')
+    .version(VERSION)
+    .option('--config <file>', 'read this file alone')
+    .option('-o, --output <form>', FORMS.join(', '), 'text')
+    .option('--json', 'the same as --output json')
+    .option('-q, --quiet', 'nothing on stderr but errors')
+    .option('-v, --verbose', 'more on stderr')
+    .option('--allow <rule>', 'allow calls that match server/tool; may be repeated', collect)
+    .option('--ask <rule>', 'ask about calls that match; may be repeated', collect)
+    .option('--deny <rule>', 'deny calls that match; may be repeated', collect)
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => void io.stdout.write(text),
+      writeErr: (text) => void io.stderr.write(text),
+    });
+  const run = createRun(io, (code) => (exit = code));
+  addMcpCommands(program, run);
+  addToolsCommands(program, run);
+  addCallCommand(program, run);
+  addResourcesCommands(program, run);
+  addPromptsCommands(program, run);
+  try {
+    await program.parseAsync(argv, { from: 'user' });
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? exitCode.ok : exitCode.usage;
+    return report(io, {}, error);
+  }
+  return io.signal.aborted ? exitCode.interrupted : exit;
+}
+
+function collect(value: string, before: readonly string[] = []): readonly string[] {
+  return [...before, value];
+}

@@ -1,0 +1,45 @@
+// Wraps a command: opens its workspace, runs it, and turns what it throws into a line and an exit code. Nothing escapes.
+import type { Command } from 'commander';
+import { isParleyError, RpcError } from '../errors.ts';
+import { exitOfError } from './exit.ts';
+import type { Io } from './io.ts';
+import { createPrinter } from './output.ts';
+import { openWorkspace, type GlobalOptions, type Workspace } from './workspace.ts';
+
+/** What a command does. Its number is the exit code; none means 0. Options are those of the command and the global ones. */
+export type Action<O> = (
+  workspace: Workspace,
+  args: readonly string[],
+  options: O & GlobalOptions,
+) => number | void | Promise<number | void>;
+
+/** Makes of an action what commander calls. */
+export type Run = <O = Record<never, never>>(action: Action<O>) => (...given: unknown[]) => Promise<void>;
+
+export function createRun(io: Io, done: (exit: number) => void): Run {
+  return (action) =>
+    async (...given) => {
+      const command = given.at(-1) as Command;
+      const options = command.optsWithGlobals<never>();
+      const args = (given.slice(0, -2) as (string | string[] | undefined)[]).flat().filter((arg) => arg !== undefined);
+      try {
+        done((await action(openWorkspace(io, options), args, options)) ?? 0);
+      } catch (error) {
+        done(report(io, options, error));
+      }
+    };
+}
+
+/** Says what went wrong and gives the exit code for it. */
+export function report(io: Io, options: GlobalOptions, error: unknown): number {
+  // An output form that does not exist must still be told about.
+  const printer = createPrinter(io, {
+    ...options,
+    ...(isParleyError(error, 'usage') && options.json !== true && { output: 'text' }),
+  });
+  if (isParleyError(error)) printer.error(error.code, error.message);
+  else if (error instanceof RpcError) printer.error(`rpc.${error.code}`, `The server answered: ${error.message}`);
+  else printer.error('internal', error instanceof Error ? error.message : String(error));
+  if (error instanceof Error && error.stack !== undefined) printer.detail(error.stack);
+  return exitOfError(error);
+}

@@ -1,0 +1,144 @@
+// What most commands begin with: read the configuration, say what is wrong in it, and open a host over the servers wanted.
+import { join } from 'node:path';
+import { isParleyError, ParleyError } from '../errors.ts';
+import { didYouMean } from '../base/index.ts';
+import {
+  formatDiagnostic,
+  gutter,
+  loadConfig,
+  openHost,
+  parseName,
+  visible,
+  type Host,
+  type HostConfig,
+  type Loaded,
+  type ServerDefinition,
+  type ServerStatus,
+} from '../host/index.ts';
+import { terminalApprover } from './ask.ts';
+import type { Io } from './io.ts';
+import { openLaunchTrust, type LaunchTrust } from './launch-trust.ts';
+import { createPrinter, type OutputOptions, type Printer } from './output.ts';
+
+/** Options that every command takes. */
+export interface GlobalOptions extends OutputOptions {
+  readonly config?: string;
+  readonly allow?: readonly string[];
+  readonly ask?: readonly string[];
+  readonly deny?: readonly string[];
+}
+
+export interface Workspace extends Loaded {
+  readonly io: Io;
+  readonly printer: Printer;
+  readonly trust: LaunchTrust;
+  readonly logDir: string;
+  /** What the files say now. */
+  reload(): Loaded;
+}
+
+/** The configuration that holds here; what is wrong in it is said on stderr. */
+export function openWorkspace(io: Io, options: GlobalOptions): Workspace {
+  const printer = createPrinter(io, options);
+  const { allow = [], ask = [], deny = [] } = options;
+  const given = allow.length + ask.length + deny.length > 0;
+  const load = () =>
+    loadConfig({
+      cwd: io.cwd,
+      env: io.env,
+      home: io.home,
+      ...(options.config !== undefined && { configFile: options.config }),
+      ...(given && { extra: { permissions: { allow, ask, deny } } }),
+    });
+  const loaded = load();
+  for (const diagnostic of loaded.diagnostics) {
+    const line = formatDiagnostic(diagnostic);
+    if (diagnostic.level === 'notice') printer.detail(line);
+    else printer.say(line);
+  }
+  const { stateDir } = loaded.paths;
+  return { ...loaded, io, printer, trust: openLaunchTrust(stateDir), logDir: join(stateDir, 'logs'), reload: load };
+}
+
+/** The configured server called `name`. @throws ParleyError `not-found` */
+export function serverNamed({ config }: Workspace, name: string): ServerDefinition {
+  const server = config.servers.find((each) => each.name === name);
+  if (server !== undefined) return server;
+  const names = config.servers.map((each) => each.name);
+  const known = names.length === 0 ? ' None is configured: add one with `parley mcp add`.' : didYouMean(name, names);
+  throw new ParleyError('not-found', `There is no server "${name}".${known}`, { details: { server: name } });
+}
+
+/** A host over the servers of the workspace, or only over those `wanted`. */
+export function openWorkspaceHost(workspace: Workspace, wanted?: readonly string[]): Host {
+  const { config, io, paths, trust, logDir } = workspace;
+  const servers = wanted === undefined ? config.servers : config.servers.filter(({ name }) => wanted.includes(name));
+  return openHost({
+    config: { ...config, servers } satisfies HostConfig,
+    surroundings: { env: io.env, home: io.home, workspaceFolder: paths.root, signal: io.signal },
+    logDir,
+    mayLaunch: (server) => trust.covers(server),
+    ...(io.interactive && { approver: terminalApprover(io) }),
+  });
+}
+
+/** The servers that a typed name may belong to: the one it names, or all. */
+export function serversFor({ config }: Workspace, typed: string): readonly string[] | undefined {
+  const enabled = new Set(config.servers.filter((server) => server.enabled).map(({ name }) => name));
+  const named = parseName(typed, enabled).flatMap(({ server }) => (server === undefined ? [] : [server]));
+  return named.length === 0 ? undefined : named;
+}
+
+/** Runs `act` with a host that is closed afterwards, however it ends. */
+export async function withHost<T>(
+  workspace: Workspace,
+  wanted: readonly string[] | undefined,
+  act: (host: Host) => Promise<T>,
+): Promise<T> {
+  const host = openWorkspaceHost(workspace, wanted);
+  try {
+    return await act(host);
+  } finally {
+    await host.close();
+  }
+}
+
+/** Milliseconds that lists wait for slow servers before they show what is there. */
+export const PATIENCE_MS = 10_000;
+
+/** Waits for the servers and says which could not be reached. */
+export async function settle(host: Host, { printer, io }: Workspace, withinMs = PATIENCE_MS): Promise<void> {
+  await host.settled({ withinMs, signal: io.signal });
+  const { servers } = host;
+  const ready = servers.filter(({ state }) => state.type === 'ready');
+  if (ready.length === servers.length) return;
+  printer.say(`${ready.length}/${servers.length} servers connected`);
+  for (const status of servers) if (status.state.type !== 'ready') printer.say(`  ${status.name}: ${sayState(status)}`);
+}
+
+/** How a server is doing, in one line or, with what it wrote before it stopped, a few. */
+export function sayState({ state, definition }: ServerStatus): string {
+  switch (state.type) {
+    case 'ready':
+      return `connected, ${state.session.revision}`;
+    case 'connecting':
+      return 'still connecting';
+    case 'waiting':
+    case 'failed':
+      return failure(state.error, definition.name);
+    case 'idle':
+    case 'closed':
+      return state.type;
+    default:
+      return state satisfies never;
+  }
+}
+
+/** The last lines a server wrote before it stopped say more than any message of ours. */
+const TAIL_LINES = 5;
+
+function failure(error: Error, name: string): string {
+  const message = visible(error.message.replace(`Server "${name}": `, ''));
+  const tail = isParleyError(error) ? (error.details.stderrTail ?? '').trimEnd() : '';
+  return tail === '' ? message : `${message}\n${gutter(tail.split('\n').slice(-TAIL_LINES).join('\n'))}`;
+}
