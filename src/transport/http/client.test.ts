@@ -98,6 +98,7 @@ describe('a message', () => {
       'mcp-protocol-version': 'v',
     });
     expect(server.seen[0]!.headers['mcp-session-id']).toBeUndefined();
+    expect(server.seen[0]!.headers['user-agent']).toBe('parley');
   });
 
   it('asks the function that gives the headers before each request', async () => {
@@ -269,6 +270,18 @@ describe('a refusal', () => {
     }
   });
 
+  it('whose body does not end is understood after 5 s', async () => {
+    const clock = createFakeClock();
+    const { server, channel } = await connect((_, response) => response.writeHead(500).write('half'), { clock });
+    const refused = faultOf(channel.send(request(1)));
+    await server.until(() => server.seen.length === 1);
+    while (clock.waiting === 0) await new Promise((resolve) => setImmediate(resolve));
+    // One turn more for the body, which may come after the headers.
+    await new Promise((resolve) => setImmediate(resolve));
+    clock.advance(5_000);
+    expect(await refused).toMatchObject({ code: 'http-status', details: { status: 500 } });
+  });
+
   it('that redirects to another origin says so, and nothing is sent there', async () => {
     const canary = await fakeServer(() => {});
     cleanups.push(() => canary.close());
@@ -433,13 +446,13 @@ describe('a session', () => {
     const { server, channel } = await connectWithSession(({ id }, response) => sendJson(response, reply(id)), {
       headers: { authorization: 'Bearer x' },
     });
-    channel.adopt!(terms({ headers: { 'MCP-Protocol-Version': '2025-11-25' } }));
+    channel.adopt!(terms({ headers: { 'MCP-Protocol-Version': 'v' } }));
     await channel.send(request(2));
     await channel.close();
     expect(server.seen.map(({ method, headers }) => [method, headers['mcp-protocol-version'], headers.authorization])).toEqual([
       ['POST', undefined, 'Bearer x'],
-      ['POST', '2025-11-25', 'Bearer x'],
-      ['DELETE', '2025-11-25', 'Bearer x'],
+      ['POST', 'v', 'Bearer x'],
+      ['DELETE', 'v', 'Bearer x'],
     ]);
     expect(server.seen.at(-1)!.headers['mcp-session-id']).toBe('abc');
   });

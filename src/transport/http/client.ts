@@ -46,6 +46,7 @@ export interface HttpTransportOptions {
   /** Requests in flight at once, and likewise other messages. Default 256. */
   readonly maxExchanges?: number;
   readonly clock?: Clock;
+  /** The jitter of delays: a number from 0 to 1. */
   readonly random?: () => number;
 }
 
@@ -173,7 +174,7 @@ class HttpChannel implements Channel {
     await this.#bounded(this.#endpoint.answerTimeoutMs, 'a message', async (signal) => {
       const session = this.#session;
       const answer = await this.#endpoint.post(message, { signal, session, headers });
-      if (answer.status >= 300) throw faultOf(await readRefusal(answer, session, signal), this.#target, 'message');
+      if (answer.status >= 300) throw faultOf(await readRefusal(answer, session), this.#target, 'message');
       answer.discard();
     });
   }
@@ -181,7 +182,7 @@ class HttpChannel implements Channel {
   async #takeAnswer(exchange: Exchange, answer: HttpAnswer, session: string | undefined): Promise<void> {
     const { status, mediaType } = answer;
     if (status >= 300) {
-      const refused = await readRefusal(answer, session, exchange.control.signal);
+      const refused = await readRefusal(answer, session);
       const reply = replyIn(refused, exchange.id);
       if (reply === undefined) throw faultOf(refused, this.#target, 'message');
       this.#deliver(reply, exchange, status);

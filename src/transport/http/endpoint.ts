@@ -1,5 +1,5 @@
-// One HTTP address that messages are sent to: which headers go along, and what a GET or DELETE means there. Keeps the headers and
-// the session id that a handshake brought; decides nothing about them.
+// One HTTP address that messages are sent to: which headers go along with a POST, GET or DELETE. Whether there is a session, and
+// what an answer leads to, is decided by the channel.
 import { ParleyError } from '../../errors.ts';
 import type { Clock } from '../../base/index.ts';
 import type { Message } from '../../jsonrpc/index.ts';
@@ -78,7 +78,7 @@ export class Endpoint {
       signal,
       headersTimeoutMs: this.answerTimeoutMs,
     });
-    if (answer.status >= 300) throw faultOf(await readRefusal(answer, session, signal), this.target, 'stream');
+    if (answer.status >= 300) throw faultOf(await readRefusal(answer, session), this.target, 'stream');
     if (answer.mediaType === EVENT_STREAM) return answer;
     answer.discard();
     throw new ParleyError('not-mcp', `${this.target} answered a GET with something that is no event stream.`);
@@ -103,7 +103,8 @@ export class Endpoint {
   }
 
   async #headers(perMessage: Headers, session: string | undefined, signal: AbortSignal): Promise<Headers> {
-    const headers = { ...(await this.#userHeaders(signal)), ...this.#sticky, ...perMessage };
+    // Some servers refuse whoever does not say what it is.
+    const headers = { 'user-agent': 'parley', ...(await this.#userHeaders(signal)), ...this.#sticky, ...perMessage };
     return session === undefined ? headers : { ...headers, 'mcp-session-id': session };
   }
 }

@@ -20,13 +20,11 @@ const MAX_EXCERPT = 2_048;
 
 /**
  * Reads a refusal; `session` is what was sent along, if anything.
- * @throws ParleyError the signal's reason
+ * @throws ParleyError the reason of the answer's signal, and nothing else: the status says enough when the body cannot be had
  */
-export async function readRefusal(answer: HttpAnswer, session: string | undefined, signal: AbortSignal): Promise<Refusal> {
+export async function readRefusal(answer: HttpAnswer, session: string | undefined): Promise<Refusal> {
   const { status } = answer;
-  // The status says enough when the body cannot be had.
-  const text = await answer.text(MAX_READ_BYTES, 'cut').catch(() => '');
-  if (signal.aborted) throw signal.reason as ParleyError;
+  const text = await answer.text(MAX_READ_BYTES, 'cut');
   // The specification has 404 for it; many servers answer 400.
   const sessionLost = session !== undefined && (status === 404 || (status === 400 && /session/i.test(text)));
   return { status, text, challenge: answer.headers['www-authenticate'], sessionLost };

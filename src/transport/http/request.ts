@@ -38,6 +38,8 @@ const MAX_INTERIM_RESPONSES = 100;
 /** What is read of a body nobody wants, and for how long, so that its socket can be used again. */
 const DISCARDED_BYTES = 65_536;
 const DISCARDED_MS = 1_000;
+/** How long the beginning of a body is waited for. */
+const CUT_AFTER_MS = 5_000;
 
 /** Sockets to one origin, kept for later requests. */
 export class HttpLine {
@@ -153,14 +155,10 @@ export class HttpLine {
   }
 
   #redirect(from: URL, location: string, status: number, hops: number): URL {
-    const refuse = (why: string) =>
-      new ParleyError(
-        'http-status',
-        `${this.#target} answered with a redirect (${status}) ${why}. Use the address it leads to, if you trust it.`,
-        {
-          details: { status },
-        },
-      );
+    const refuse = (why: string) => {
+      const message = `${this.#target} answered with a redirect (${status}) ${why}. Use the address it leads to, if you trust it.`;
+      return new ParleyError('http-status', message, { details: { status } });
+    };
     if (!URL.canParse(location, from.href)) throw refuse('that leads nowhere');
     const to = new URL(location, from);
     if (to.origin !== from.origin) throw refuse('to another origin, which is not followed');
@@ -185,8 +183,7 @@ export class HttpLine {
   #fault(error: NodeJS.ErrnoException, connected: boolean): ParleyError {
     const code = error.code ?? '';
     if (!connected) {
-      if (code === 'ENOTFOUND' || code === 'EAI_AGAIN')
-        return this.#unreachable('has a host name that cannot be resolved', error);
+      if (['ENOTFOUND', 'EAI_AGAIN'].includes(code)) return this.#unreachable('has a name that cannot be resolved', error);
       if (code === 'ECONNREFUSED') return this.#unreachable('refused the connection', error);
       return this.#unreachable(`could not be connected to (${code || 'no code'})`, error);
     }
@@ -250,25 +247,34 @@ export class HttpAnswer {
       body.once('end', () => finish(resolve));
       body.on('error', cut);
       body.once('close', () => cut(new Error('closed')));
+      // Aborted since its headers came: then all of the above has happened already.
+      if (body.destroyed) cut(new Error('closed'));
     });
   }
 
   /**
-   * The whole body as text.
-   * @throws ParleyError as `stream`, and `limit` above `maxBytes`, unless it is to be cut there
+   * The body as text: all of it, or, with `cut`, the beginning of it, as much as came within bounds of size and time.
+   * @throws ParleyError with `fail` as `stream`, and `limit` above `maxBytes`; with `cut` the signal's reason alone
    */
   async text(maxBytes: number, beyond: 'fail' | 'cut'): Promise<string> {
     const chunks: Buffer[] = [];
     let size = 0;
-    await this.stream((chunk) => {
-      chunks.push(chunk);
-      size += chunk.length;
-      if (size <= maxBytes) return 'more';
-      if (beyond === 'cut') return 'stop';
-      throw new ParleyError('limit', `${this.#target} sent an answer of more than ${maxBytes} bytes; it was dropped.`, {
-        details: { limit: 'http-body', allowed: maxBytes, observed: size },
+    const cutting = beyond === 'cut' ? this.#clock.after(CUT_AFTER_MS, () => void this.#response.destroy()) : undefined;
+    try {
+      await this.stream((chunk) => {
+        chunks.push(chunk);
+        size += chunk.length;
+        if (size <= maxBytes) return 'more';
+        if (beyond === 'cut') return 'stop';
+        throw new ParleyError('limit', `${this.#target} sent an answer of more than ${maxBytes} bytes; it was dropped.`, {
+          details: { limit: 'http-body', allowed: maxBytes, observed: size },
+        });
       });
-    });
+    } catch (error) {
+      if (beyond === 'fail' || this.#signal.aborted) throw error;
+    } finally {
+      cutting?.cancel();
+    }
     const all = Buffer.concat(chunks);
     return new TextDecoder().decode(all.length > maxBytes ? all.subarray(0, maxBytes) : all);
   }

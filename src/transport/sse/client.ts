@@ -145,7 +145,7 @@ class SseChannel implements Channel {
         answer.discard();
         return;
       }
-      const refused = await readRefusal(answer, undefined, control.signal);
+      const refused = await readRefusal(answer, undefined);
       const reply = id === undefined ? undefined : replyIn(refused, id);
       if (reply === undefined || id === undefined) throw faultOf(refused, this.#target, 'message');
       this.#deliver(reply, { requestId: id, status: answer.status });
