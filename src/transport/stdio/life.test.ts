@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { afterAll, afterEach, expect, test } from 'vitest';
+import { systemClock } from '../../base/index.ts';
 import { createPeer, type JsonObject, type Message } from '../../jsonrpc/index.ts';
 import { conventions } from '../../jsonrpc/fixtures/conventions.ts';
 import { stdioTransport, type StdioChannel, type StdioOptions } from './client.ts';
@@ -141,7 +142,9 @@ test('closing a wrapper leaves nothing of what it wraps', async () => {
 });
 
 test('a wrapper that ends by itself ends the line though its child holds the pipes, and the child is killed', async () => {
-  const channel = await open('leave-grandchild');
+  // Its silence ends the line, not the longest wait: that one never ends here.
+  const after = (ms: number, fire: () => void) => systemClock.after(ms < 1_000 ? ms : 1_000_000, fire);
+  const channel = await open('leave-grandchild', { clock: { ...systemClock, after } });
   const heard = listen(channel);
   const grandchild = await holder(heard);
   expect((await heard.ended).error).toMatchObject({ code: 'server-stopped', details: { exitCode: 5 } });

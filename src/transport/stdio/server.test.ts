@@ -106,7 +106,8 @@ test('a broken output loses the line', async () => {
   const output = new Writable({
     write: (_chunk, _encoding, done) => done(Object.assign(new Error('broken'), { code: 'EPIPE' })),
   });
-  const { channel } = serve({ output });
+  // On a clock that stands still, closing does not end by its bound.
+  const { channel } = serve({ output, clock: createFakeClock() });
   const heard = listen(channel);
   await expect(channel.send(answer)).rejects.toMatchObject({ code: 'closed' });
   expect(await heard.ended).toMatchObject({ by: 'lost', error: { cause: { code: 'EPIPE' } } });
