@@ -89,7 +89,8 @@ describe('the life of a session', () => {
   });
 
   it('ends by DELETE, for its channel and for every later request', async () => {
-    const { url, channel, session, served, listener, got } = await startManual();
+    const clock = createFakeClock();
+    const { url, channel, session, served, listener, got } = await startManual({ clock });
     const standing = await get(url, session);
     const waiting = post(url, ask('legacy/tool', 5), session);
     await eventually(() => got() === 2);
@@ -98,6 +99,7 @@ describe('the life of a session', () => {
     await standing.closed;
     expect(served[0]?.ending?.by).toBe('lost');
     expect(listener.sessions).toBe(0);
+    expect(clock.waiting).toBe(0);
     await expect(channel.send(tell('late'))).rejects.toMatchObject({ code: 'closed' });
     for (const method of ['POST', 'GET', 'DELETE']) {
       const response = await http(url, { method, headers: session, ...(method === 'POST' && { body: ask('legacy/tool') }) });
@@ -516,6 +518,8 @@ describe('detaching', () => {
     await third.closed;
     expect(numbersOf(second)).toEqual([1]);
     expect(dataOf(third.events)).toEqual([reply(1)]);
+    const ids = [first, second, third].flatMap(({ events }) => events.map(({ id }) => id));
+    expect(new Set(ids).size).toBe(ids.length);
   });
 
   it('is not done to a client that would not come back', async () => {
