@@ -20,17 +20,21 @@ export function didYouMean(name: string, known: Iterable<string>): string {
   return names.length === 0 ? '' : ` Did you mean ${names.map((near) => `"${near}"`).join(' or ')}?`;
 }
 
-/** Levenshtein distance, or more than `limit` as soon as it is known to be. */
+/** Edits from `a` to `b`, two neighbours swapped counting as one, or more than `limit` as soon as it is known to be. */
 function distance(a: string, b: string, limit: number): number {
   if (Math.abs(a.length - b.length) > limit) return limit + 1;
-  let previous = Array.from({ length: b.length + 1 }, (_, column) => column);
+  let before: readonly number[] = [];
+  let previous: readonly number[] = Array.from({ length: b.length + 1 }, (_, column) => column);
   for (let row = 1; row <= a.length; row++) {
     const current = [row];
     for (let column = 1; column <= b.length; column++) {
       const substitution = (previous[column - 1] as number) + (a[row - 1] === b[column - 1] ? 0 : 1);
-      current.push(Math.min(substitution, (previous[column] as number) + 1, (current[column - 1] as number) + 1));
+      const swapped = a[row - 1] === b[column - 2] && a[row - 2] === b[column - 1];
+      const swap = swapped ? (before[column - 2] ?? Infinity) + 1 : Infinity;
+      current.push(Math.min(substitution, swap, (previous[column] as number) + 1, (current[column - 1] as number) + 1));
     }
     if (Math.min(...current) > limit) return limit + 1;
+    before = previous;
     previous = current;
   }
   return previous[b.length] as number;

@@ -262,8 +262,10 @@ function add(workspace: Workspace, name: string, words: readonly string[], optio
   if (isUrl && rest.length > 0) throw new ParleyError('usage', `A URL takes no arguments: "${rest.join(' ')}".`);
   const env = Object.fromEntries(options.env.map((pair) => split(pair, '=', '-e K=V')));
   const headers = Object.fromEntries(options.header.map((pair) => split(pair, ':', '-H "Name: value"')));
+  // Other applications take an entry of `.mcp.json` without a type for a command.
+  const type = transport ?? (isUrl && options.scope === 'project' ? 'http' : undefined);
   const entry = {
-    ...(transport !== undefined && { type: transport }),
+    ...(type !== undefined && { type }),
     ...(isUrl ? { url: first } : { command: first, args: rest }),
     ...(options.env.length > 0 && { env }),
     ...(options.header.length > 0 && { headers }),

@@ -72,10 +72,11 @@ export class Lister {
     this.#watch = undefined;
   }
 
-  /** Marks every list of the server as out of date. */
+  /** Marks every list of the server as out of date. One that was never listed gets an empty list, so that its name is taken. */
   markStale(why: string): void {
     const offer = this.#options.registry.snapshot.servers.find(({ server }) => server === this.#options.server.name);
-    for (const kind of Object.keys(offer?.listings ?? {}) as Kind[]) this.#keep(kind, why);
+    const kinds = Object.keys(offer?.listings ?? { tool: undefined }) as Kind[];
+    for (const kind of kinds) this.#keep(kind, why);
   }
 
   async #list<K extends Kind>(kind: K, session: Session): Promise<void> {
