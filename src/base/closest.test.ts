@@ -6,7 +6,7 @@ test('a typing error finds the name it was meant for', () => {
   expect(closest('gihtub', names)).toEqual(['github']);
   expect(closest('GITHUB', names)).toEqual(['github']);
   expect(closest('filesytem', names)).toEqual(['filesystem']);
-  expect(closest('wirte', ['write', 'wire'])).toEqual(['write', 'wire']);
+  expect(closest('wirte', ['write', 'wired'])).toEqual(['write']);
 });
 
 test('a piece of a name finds it, and a name with something more finds the shorter one', () => {
