@@ -1,25 +1,19 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { join } from 'node:path';
-import { afterAll, afterEach, expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { systemClock } from '../../base/index.ts';
 import { createPeer, type JsonObject, type Message } from '../../jsonrpc/index.ts';
 import { conventions } from '../../jsonrpc/fixtures/conventions.ts';
 import { stdioTransport, type StdioChannel, type StdioOptions } from './client.ts';
-import { compile } from './fixtures/compile.ts';
 import { listen, type Heard } from './fixtures/heard.ts';
 import { runs, until } from './fixtures/processes.ts';
 import { killAllGroups } from './group.ts';
 
 const program = join(import.meta.dirname, 'fixtures', 'server.mjs');
-const compiled = compile(join(import.meta.dirname, 'index.ts'));
 const opened: StdioChannel[] = [];
 
 afterEach(async () => {
   await Promise.all(opened.splice(0).map((channel) => channel.close()));
 });
-
-afterAll(() => compiled.remove());
 
 async function open(mode: string, options: Partial<StdioOptions> = {}): Promise<StdioChannel> {
   const channel = await stdioTransport({
@@ -182,22 +176,6 @@ test('all groups that live can be killed at once', async () => {
   await until(() => !runs(wrapper.pid) && !runs(grandchild) && !runs(plain.pid));
   // Nothing is left to signal.
   killAllGroups();
-});
-
-test.for(['exit', 'crash', 'SIGINT'])('a host that ends by %s leaves no process behind', async (how) => {
-  const host = spawn(process.execPath, [join(import.meta.dirname, 'fixtures', 'host.mjs'), compiled.url, how], {
-    stdio: ['ignore', 'pipe', 'ignore'],
-  });
-  const exited = once(host, 'exit');
-  const [line] = (await once(host.stdout, 'data')) as [Buffer];
-  const pids = JSON.parse(line.toString()) as number[];
-  expect(pids).toHaveLength(3);
-  if (how === 'SIGINT') {
-    expect(pids.map(runs)).toEqual([true, true, true]);
-    host.kill(how);
-  }
-  await exited;
-  await until(() => !pids.some(runs));
 });
 
 test('a line that was closed before it was started only tells its end', async () => {

@@ -1,29 +1,15 @@
-import { join } from 'node:path';
 import { PassThrough, Writable } from 'node:stream';
-import { afterAll, afterEach, expect, test } from 'vitest';
-import { createPeer, type Channel, type Message } from '../../jsonrpc/index.ts';
-import { conventions } from '../../jsonrpc/fixtures/conventions.ts';
+import { afterEach, expect, test } from 'vitest';
+import { type Channel, type Message } from '../../jsonrpc/index.ts';
 import { createFakeClock } from '../../testing/index.ts';
-import { stdioTransport, type StdioChannel } from './client.ts';
-import { compile } from './fixtures/compile.ts';
 import { listen } from './fixtures/heard.ts';
 import { stdioServerChannel, type StdioServerOptions } from './server.ts';
 
-const compiled = compile(join(import.meta.dirname, 'index.ts'));
 const opened: Channel[] = [];
 
 afterEach(async () => {
   await Promise.all(opened.splice(0).map((channel) => channel.close()));
 });
-
-afterAll(() => compiled.remove());
-
-async function openOurServer(): Promise<StdioChannel> {
-  const args = [join(import.meta.dirname, 'fixtures', 'our-server.mjs'), compiled.url];
-  const channel = await stdioTransport({ command: process.execPath, args, shutdown: { eofMs: 5_000 } }).open();
-  opened.push(channel);
-  return channel;
-}
 
 function serve(options: StdioServerOptions = {}) {
   const input = new PassThrough();
@@ -35,23 +21,6 @@ function serve(options: StdioServerOptions = {}) {
 }
 
 const answer: Message = { jsonrpc: '2.0', id: 1, result: {} };
-
-test('our server answers our client, and what it prints goes to standard error', async () => {
-  const channel = await openOurServer();
-  const peer = createPeer(channel, { conventions });
-  expect(await peer.request('a', { text: '😀' })).toEqual({ method: 'a', params: { text: '😀' } });
-  await peer.close();
-  expect(channel.stderr()).toBe("stray log\n{ stray: 'dir' }\nstray write\nend lost\n");
-});
-
-test('standard output is given back when the channel is closed, after the last answer', async () => {
-  const channel = await openOurServer();
-  const heard = listen(channel);
-  await channel.send({ jsonrpc: '2.0', id: 1, method: 'close' });
-  expect((await heard.ended).error.details).toMatchObject({ exitCode: 0 });
-  expect(heard.messages).toMatchObject([{ id: 1 }]);
-  expect(heard.problems).toMatchObject([{ kind: 'noise', excerpt: 'after the close' }]);
-});
 
 test('messages travel both ways, and the end of the input loses the line', async () => {
   const { channel, input, written } = serve();
