@@ -91,9 +91,9 @@ export class Line {
     );
     const watch = (limit: string, ms: number, what: string) =>
       new Watch(clock, ms, () => events.breach(overLimit(limit, ms, what)));
-    this.#draining = watch('drainMs', drainMs, `did not read its input for ${seconds(drainMs)}`);
-    this.#stall = watch('stallMs', stallMs, `began a message and sent no more of it for ${seconds(stallMs)}`);
-    this.#message = watch('messageMs', messageMs, `took more than ${seconds(messageMs)} over one message`);
+    this.#draining = watch('drainMs', drainMs, `The peer did not read its input for ${seconds(drainMs)}`);
+    this.#stall = watch('stallMs', stallMs, `The peer began a message and sent no more of it for ${seconds(stallMs)}`);
+    this.#message = watch('messageMs', messageMs, `The peer took more than ${seconds(messageMs)} over one message`);
     output.on('error', (cause) => events.over(cause));
     input.on('error', (cause) => events.over(cause));
   }
@@ -118,10 +118,16 @@ export class Line {
     const text = encodeLine(message);
     const bytes = Buffer.byteLength(text);
     if (this.#backlogBytes + bytes > this.#maxBacklogBytes) {
-      throw overLimit('maxBacklogBytes', this.#maxBacklogBytes, 'does not read fast enough, so a message was not sent', {
-        observed: this.#backlogBytes + bytes,
-        unsent: true,
-      });
+      const allowed = this.#maxBacklogBytes;
+      throw overLimit(
+        'maxBacklogBytes',
+        allowed,
+        `A message was not sent: more than ${String(allowed)} bytes would wait to be read`,
+        {
+          observed: this.#backlogBytes + bytes,
+          unsent: true,
+        },
+      );
     }
     this.#backlogBytes += bytes;
     await new Promise<void>((resolve, reject) => {
@@ -187,7 +193,7 @@ export class Line {
     while ((this.#oversizedAt[0] as number) < now - OVERSIZED_WINDOW_MS) this.#oversizedAt.shift();
     if (this.#oversizedAt.length > OVERSIZED_FORGIVEN) {
       this.#events.breach(
-        overLimit('maxLineBytes', OVERSIZED_FORGIVEN, 'sent too many messages that are too large within a minute', {
+        overLimit('maxLineBytes', OVERSIZED_FORGIVEN, 'The peer sent too many messages that are too large within a minute', {
           observed: this.#oversizedAt.length,
         }),
       );
@@ -208,7 +214,7 @@ export class Line {
 }
 
 function overLimit(limit: string, allowed: number, what: string, details: ErrorDetails = {}): ParleyError {
-  return new ParleyError('limit', `The peer ${what}. Raise ${limit} if that is honest.`, {
+  return new ParleyError('limit', `${what}. Raise ${limit} if that is honest.`, {
     details: { limit, allowed, ...details },
   });
 }
