@@ -12,13 +12,13 @@ export interface Piece {
   readonly role: string | undefined;
 }
 
-/** The blocks of a result in order; structured content stands in as text where a tool gives nothing else. */
-export function piecesOf(result: AnyResult): readonly Piece[] {
+/** The blocks of a result in order; structured content stands in, as JSON text with `indent`, where a tool gives nothing else. */
+export function piecesOf(result: AnyResult, indent: 0 | 2): readonly Piece[] {
   const piece = (block: unknown, role?: string): Piece => ({ block: block as JsonObject, role });
   if ('content' in result) {
     const { content, structuredContent } = result;
     if (content.length > 0 || structuredContent === undefined) return content.map((block) => piece(block));
-    return [piece({ type: 'text', text: jsonText(structuredContent) })];
+    return [piece({ type: 'text', text: jsonText(structuredContent, indent) })];
   }
   if ('contents' in result) return result.contents.map((resource) => piece({ type: 'resource', resource }));
   return result.messages.map(({ role, content }) => piece(content, role));
@@ -110,9 +110,9 @@ function sizeOf(data: unknown): number {
   return typeof data === 'string' ? Math.floor((data.length * 3) / 4) : 0;
 }
 
-function jsonText(value: unknown): string {
+function jsonText(value: unknown, indent: number): string {
   try {
-    return JSON.stringify(value, undefined, 2);
+    return JSON.stringify(value, undefined, indent);
   } catch {
     return '[structured content too deep to be shown]';
   }

@@ -111,6 +111,12 @@ describe('what is too much is left out, and the rest stays:', () => {
     expect(structuredContent).toBeUndefined();
   });
 
+  test('but never that it is an error', async () => {
+    const held = await holdBlocks([{ type: 'json', list: Array(300_000).fill(1) }], {}, { isError: true, structuredContent: {} });
+    expect(forWire(held.value)).toMatchObject({ isError: true });
+    expect(held.isError).toBe(true);
+  });
+
   test('contents of a resource and messages of a prompt', () => {
     const read: ReadResourceResult = {
       contents: [
@@ -146,6 +152,16 @@ describe('what is too much is left out, and the rest stays:', () => {
     const held = await holdBlocks([text('a')], {}, { messages: [{ role: 'user', content: text('hidden') }], contents: [] });
     expect(forWire(held.value)).toEqual({ content: [text('a')] });
   });
+});
+
+test('members with names and types that objects choke on stay data', async () => {
+  const rest = JSON.parse('{"__proto__":{"polluted":true}}') as object;
+  const odd = { type: { toString: 1, valueOf: 1 }, mimeType: {}, resource: [], annotations: { audience: {} } };
+  const held = await holdToolResult({ ...rest, content: [odd as unknown as ContentBlock] }, SOURCE);
+  const kept = forWire(held.value);
+  expect(Object.hasOwn(kept, '__proto__')).toBe(true);
+  expect(Object.getPrototypeOf(kept)).toBe(Object.prototype);
+  expect(kept.content).toEqual([odd]);
 });
 
 describe('findings', () => {

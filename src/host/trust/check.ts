@@ -41,7 +41,7 @@ export interface ToolHoldOptions extends HoldOptions {
 export type CheckedOutput = { readonly valid: true } | { readonly valid: false; readonly errors: readonly string[] };
 
 const MAX_FINDINGS = 100;
-const KNOWN = new Set(['text', 'image', 'audio', 'resource', 'resource_link']);
+const KNOWN = new Set<unknown>(['text', 'image', 'audio', 'resource', 'resource_link']);
 
 /** What a tool gave, held within the limits. Never throws for what the server sent. */
 export async function holdToolResult(
@@ -88,7 +88,7 @@ function within<R extends AnyResult>(
     const block = shape.block(item);
     const { bytes, hidden, over } = survey(item);
     for (const kind of hidden) find(kind, where, `holds ${HIDDEN_TEXT[kind]}`);
-    if (!KNOWN.has(String(block['type']))) find('unknown-block', where, nameOf(block));
+    if (!KNOWN.has(block['type'])) find('unknown-block', where, nameOf(block));
     const most = mostOf(block, limits);
     if (over === undefined && (payloadOf(block) ?? bytes) <= most) return item;
     const why = over === undefined ? `more than ${bytesText(most)}` : WHY[over](limits);
@@ -100,18 +100,22 @@ function within<R extends AnyResult>(
     list.push(shape.replace(undefined, `[${items.length - limits.blocks} more items omitted]`));
   }
 
-  const kept: Record<string, unknown> = {};
+  const members: [string, unknown][] = [];
   for (const [key, value] of Object.entries(result)) {
     // A second list would be read by one and not by another.
     if (LISTS.has(key)) continue;
+    if (typeof value === 'boolean' || typeof value === 'number') {
+      members.push([key, value]);
+      continue;
+    }
     const where = oneLine(key, 64);
     const { bytes, hidden, over } = survey(value);
     for (const kind of hidden) find(kind, where, `holds ${HIDDEN_TEXT[kind]}`);
     if (over !== undefined) find(over, where, `${WHY[over](limits)}; left out`);
     else if (bytes > limits.structured) find('oversized', where, `more than ${bytesText(limits.structured)}; left out`);
-    else kept[key] = value;
+    else members.push([key, value]);
   }
-  return { kept: { ...kept, [shape.list]: list } as unknown as R, findings };
+  return { kept: Object.fromEntries([...members, [shape.list, list]]) as unknown as R, findings };
 }
 
 async function judge(

@@ -19,7 +19,7 @@ export function contentForHuman(result: AnyResult | string, options: HumanOption
     page.quote(result);
     return page.finish();
   }
-  const pieces = piecesOf(result);
+  const pieces = piecesOf(result, 2);
   if (pieces.length === 0) page.say('(no content)');
   for (const { block, role } of pieces) {
     const audience = audienceOf(block);

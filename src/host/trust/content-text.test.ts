@@ -48,7 +48,7 @@ describe('what a model gets', () => {
   });
 
   test('is the structured content where there is nothing else', async () => {
-    expect(await textOf({ content: [], structuredContent: { a: 1 } })).toEqual(['{\n  "a": 1\n}']);
+    expect(await textOf({ content: [], structuredContent: { a: 1 } })).toEqual(['{"a":1}']);
     expect(await textOf({ content: [{ type: 'text', text: 'x' }], structuredContent: { a: 1 } })).toEqual(['x']);
     expect(await textOf({ content: [] })).toEqual(['[no content]']);
   });

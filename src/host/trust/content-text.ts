@@ -23,7 +23,7 @@ const MEDIA_TYPE = /^[a-z]+\/[A-Za-z0-9.+-]{1,64}$/;
 
 /** The parts of a result for a model; at least one. Text beyond the limit goes whole into a file, and the first part of it remains. */
 export async function contentForModel(result: AnyResult, options: ModelOptions = {}): Promise<readonly ModelPart[]> {
-  const pieces = piecesOf(result);
+  const pieces = piecesOf(result, 0);
   const parts = pieces.filter(({ block }) => audienceOf(block) !== 'user').map(({ block }) => partOf(block, options));
   if (parts.length === 0) {
     const text = pieces.length === 0 ? '[no content]' : '[all content is for the user only and was shown to them]';

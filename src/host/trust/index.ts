@@ -10,9 +10,9 @@ export {
   type OutputVerdict,
   type ToolHoldOptions,
 } from './check.ts';
-export { contentForHuman, type HumanOptions } from './content-human.ts';
-export { contentForModel, type ModelOptions, type ModelPart } from './content-text.ts';
-export { RESULT_LIMITS, type ResultLimits } from './limits.ts';
+export type { HumanOptions } from './content-human.ts';
+export type { ModelOptions, ModelPart } from './content-text.ts';
+export type { ResultLimits } from './limits.ts';
 export { createSpill, type Spill, type SpillOptions } from './spill.ts';
 export { forHuman, forModel, forWire, hold, type Source, type Untrusted } from './untrusted.ts';
-export { gutter, GUTTER, hiddenIn, oneLine, stripHidden, visible, type Hidden } from './visible.ts';
+export { gutter, GUTTER, oneLine, stripHidden, visible } from './visible.ts';
