@@ -38,7 +38,7 @@ describe('a field', () => {
     ['a boolean', { type: 'boolean' }, false, undefined],
     ['a boolean as text', { type: 'boolean' }, 'true', 'must be true or false'],
     ['choices', many, ['a', 'b'], undefined],
-    ['too few choices', many, [], 'must have at least 1 choices'],
+    ['too few choices', many, [], 'must have at least 1 choice'],
     ['too many choices', many, ['a', 'b', 'c'], 'must have at most 2 choices'],
     ['another choice', many, ['d'], 'may only hold choices of the form: each must be one of "a", "b", "c"'],
     ['choices that are none', many, 'a', 'must be a list'],

@@ -47,7 +47,7 @@ export function checkField(field: FormField | undefined, value: unknown): string
       if (field.enum !== undefined) return oneOf(value, field.enum);
       if (field.oneOf !== undefined) return oneOf(value, constants(field.oneOf));
       return (
-        within(Array.from(value).length, field.minLength, field.maxLength, 'characters') ??
+        within(Array.from(value).length, field.minLength, field.maxLength, 'character') ??
         (field.format === undefined ? undefined : formatted(value, field.format))
       );
     case 'number':
@@ -65,7 +65,7 @@ export function checkField(field: FormField | undefined, value: unknown): string
         const why = oneOf(item, allowed);
         if (why !== undefined) return `may only hold choices of the form: each ${why}`;
       }
-      return within(value.length, field.minItems, field.maxItems, 'choices');
+      return within(value.length, field.minItems, field.maxItems, 'choice');
     }
     default:
       return NO_FIELD;
@@ -86,10 +86,12 @@ function constants(choices: unknown): unknown[] | undefined {
 }
 
 function within(size: number, least: unknown, most: unknown, unit?: string): string | undefined {
-  const what = unit === undefined ? 'be' : 'have';
-  const units = unit === undefined ? '' : ` ${unit}`;
-  if (typeof least === 'number' && size < least) return `must ${what} at least ${least}${units}`;
-  if (typeof most === 'number' && size > most) return `must ${what} at most ${most}${units}`;
+  const say = (bound: string, count: number) => {
+    if (unit === undefined) return `must be at ${bound} ${count}`;
+    return `must have at ${bound} ${count} ${unit}${count === 1 ? '' : 's'}`;
+  };
+  if (typeof least === 'number' && size < least) return say('least', least);
+  if (typeof most === 'number' && size > most) return say('most', most);
   return undefined;
 }
 
