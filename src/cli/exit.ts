@@ -29,10 +29,10 @@ export function exitOfOutcome(outcome: Outcome<unknown>): { readonly exit: numbe
       return { exit: exitCode.toolError, code: 'tool-failed' };
     case 'protocol-error':
       return { exit: exitCode.toolError, code: `rpc.${outcome.code}` };
+    case 'unknown':
+      return { exit: exitCode.negative, code: 'not-found' };
     case 'invalid':
-      return outcome.suggestions.length > 0 || outcome.message.startsWith('There is no')
-        ? { exit: exitCode.negative, code: 'not-found' }
-        : { exit: exitCode.usage, code: 'invalid-arguments' };
+      return { exit: exitCode.usage, code: 'invalid-arguments' };
     case 'denied':
       return { exit: exitCode.denied, code: 'denied' };
     case 'timeout':

@@ -116,7 +116,7 @@ describe('a host', () => {
     const host = hostOf(flags);
     await host.settled();
     expect(await host.call('s/write', {})).toMatchObject({ type: 'denied', by: 'no-terminal' });
-    expect(await host.call('s/wirte', {})).toMatchObject({ type: 'invalid', suggestions: ['s/write'] });
+    expect(await host.call('s/wirte', {})).toMatchObject({ type: 'unknown', suggestions: ['s/write'] });
     for (const args of [[], 'text', 7, { text: 7 }]) expect(await host.call('s/write', args)).toMatchObject({ type: 'invalid' });
     const denying = hostOf(flags, { approver: { ask: async () => ({ type: 'deny', by: 'person' }) } });
     await denying.settled();
@@ -152,7 +152,7 @@ describe('a host', () => {
       { permissions: { allow: ['*/*'] } },
     );
     await host.settled();
-    expect(await host.call('find', {})).toMatchObject({ type: 'invalid', suggestions: ['a/find', 'b/find', 'c/find'] });
+    expect(await host.call('find', {})).toMatchObject({ type: 'unknown', suggestions: ['a/find', 'b/find', 'c/find'] });
     const ranked = hostOf(
       { a: ['--tools', 'find'], b: ['--tools', 'find'] },
       { servers: { b: { priority: 5 } }, permissions: { allow: ['*/*'] } },

@@ -9,8 +9,10 @@ export type Outcome<R> =
   | { readonly type: 'ok'; readonly result: R }
   /** The tool ran and says that it failed. */
   | { readonly type: 'tool-error'; readonly result: R }
-  /** There is no such name, or the arguments cannot be right; nothing was sent. */
-  | { readonly type: 'invalid'; readonly message: string; readonly suggestions: readonly string[] }
+  /** There is no such name, or more than one; nothing was sent. */
+  | { readonly type: 'unknown'; readonly message: string; readonly suggestions: readonly string[] }
+  /** The arguments cannot be right; nothing was sent. */
+  | { readonly type: 'invalid'; readonly message: string }
   /** Policy, a person or the lack of one said no; nothing was sent. `because` is for people. */
   | { readonly type: 'denied'; readonly by: 'person' | 'no-terminal' | 'timeout' | 'policy'; readonly because: string }
   /** The server answered with a JSON-RPC error. The message is its own. */
@@ -31,6 +33,7 @@ export function sayOutcome(outcome: Outcome<unknown>): string {
       return 'Done.';
     case 'tool-error':
       return 'The tool reported an error.';
+    case 'unknown':
     case 'invalid':
       return outcome.message;
     case 'denied':

@@ -302,8 +302,12 @@ function failure(server: string, error: unknown, sent: 'no' | 'perhaps'): Outcom
   }
 }
 
-function invalid(message: string, suggestions: readonly string[] = []): Outcome<never> {
-  return { type: 'invalid', message, suggestions };
+function invalid(message: string): Outcome<never> {
+  return { type: 'invalid', message };
+}
+
+function unknown(message: string, suggestions: readonly string[]): Outcome<never> {
+  return { type: 'unknown', message, suggestions };
 }
 
 function notFound(
@@ -314,14 +318,14 @@ function notFound(
   if (lookup.type === 'ambiguous') {
     const servers = lookup.entries.map(({ server }) => server);
     const full = servers.map((server) => `${server}/${name}`);
-    return invalid(
+    return unknown(
       `More than one server has a ${kind} "${name}": ${servers.join(', ')}. Name the server too, as ${full[0] ?? name}.`,
       full,
     );
   }
   const { suggestions } = lookup;
   const hint = suggestions.length === 0 ? '' : ` Did you mean ${suggestions.map((near) => `"${near}"`).join(' or ')}?`;
-  return invalid(`There is no ${kind} "${name}".${hint}`, suggestions);
+  return unknown(`There is no ${kind} "${name}".${hint}`, suggestions);
 }
 
 function asFault(error: unknown): ParleyError {
