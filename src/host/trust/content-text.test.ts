@@ -59,7 +59,7 @@ describe('what a model gets', () => {
     const forModel = { type: 'text', text: 'model', annotations: { audience: ['assistant'] } };
     const forNobody = { type: 'text', text: 'any', annotations: { audience: [] } };
     expect(await textOf(result(forUser, forBoth, forModel, forNobody))).toEqual(['both', 'model', 'any']);
-    expect(await textOf(result(forUser))).toEqual(['[all content is for the user only and was shown to them]']);
+    expect(await textOf(result(forUser))).toEqual(['[all content is for the user only]']);
   });
 
   test('is the messages of a prompt and the contents of a resource', async () => {

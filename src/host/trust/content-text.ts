@@ -26,7 +26,7 @@ export async function contentForModel(result: AnyResult, options: ModelOptions =
   const pieces = piecesOf(result, 0);
   const parts = pieces.filter(({ block }) => audienceOf(block) !== 'user').map(({ block }) => partOf(block, options));
   if (parts.length === 0) {
-    const text = pieces.length === 0 ? '[no content]' : '[all content is for the user only and was shown to them]';
+    const text = pieces.length === 0 ? '[no content]' : '[all content is for the user only]';
     return [{ type: 'text', text }];
   }
   return withinLimit(parts, options);
