@@ -84,9 +84,14 @@ function createCheck(schema: JsonObject, patterns: 'refuse' | 'skip'): Check {
   return (value) => {
     const errors = decide(value, MAX_STEPS);
     if (errors === undefined || typeof errors === 'string') return errors;
-    detail ??= compile(engine, own, matchers, 'all');
-    const more = detail(value, MAX_DETAIL_STEPS);
-    return typeof more === 'object' ? more : errors;
+    try {
+      detail ??= compile(engine, own, matchers, 'all');
+      const more = detail(value, MAX_DETAIL_STEPS);
+      return typeof more === 'object' ? more : errors;
+    } catch {
+      // A schema near the limits may compile for the first error only; the verdict stands with that.
+      return errors;
+    }
   };
 }
 
