@@ -20,6 +20,7 @@ export {
   gutter,
   GUTTER,
   oneLine,
+  stripHidden,
   visible,
   type Finding,
   type Held,
