@@ -15,9 +15,15 @@ export interface Call {
   readonly logLevel: LoggingLevel | undefined;
   readonly headers: RequestHeaders | undefined;
   readonly principal: string | undefined;
-  readonly signal: AbortSignal;
+  readonly cancellation: Cancellation;
   readonly line: WayBack;
   readonly sealer: Sealer;
+}
+
+/** Whether the client still waits. The signal is made when it is first wanted, for it costs as much as a small answer. */
+export interface Cancellation {
+  readonly isCancelled: boolean;
+  readonly signal: AbortSignal;
 }
 
 /** The way to the client. */

@@ -45,7 +45,7 @@ export async function complete(
   const completions =
     (await completer?.(value, {
       arguments: known as Record<string, string>,
-      signal: call.signal,
+      signal: call.cancellation.signal,
       request: infoOf(call),
     })) ?? [];
   return call.dialect.encode(method.complete, { completion: clip(completions) });

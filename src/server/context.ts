@@ -93,56 +93,77 @@ export interface Returned {
   readonly state: string | undefined;
 }
 
-/** A context, and the act that ends it: afterwards it sends nothing more. */
-export function createContext(call: Call, inputs: Inputs, returned: Returned): { context: Context; end: () => void } {
-  const { request, signal, line, dialect, sealer } = call;
-  const token = metaOf(request.params)[metaKey.progressToken];
-  let lastProgress = -Infinity;
-  let questions = 0;
-  let over = false;
+/** The context of one run of a handler. `end` is not for handlers: afterwards nothing more is sent. */
+export class CallContext implements Context {
+  readonly request: RequestInfo;
+  readonly inputResponses: JsonObject;
+  readonly requestState: string | undefined;
+  readonly #call: Call;
+  readonly #inputs: Inputs;
+  #lastProgress = -Infinity;
+  #questions = 0;
+  #over = false;
 
-  const tell = (method: string, params: JsonObject) => {
-    if (over || signal.aborted) return;
+  constructor(call: Call, inputs: Inputs, returned: Returned) {
+    this.#call = call;
+    this.#inputs = inputs;
+    this.request = infoOf(call);
+    this.inputResponses = returned.responses;
+    this.requestState = returned.state;
+  }
+
+  get signal(): AbortSignal {
+    return this.#call.cancellation.signal;
+  }
+
+  readonly progress: Context['progress'] = (progress, total, message) => {
+    const token = this.request.meta[metaKey.progressToken];
+    if (token === undefined || !Number.isFinite(progress) || progress <= this.#lastProgress) return;
+    this.#lastProgress = progress;
+    this.#tell(notification.progress, {
+      progressToken: token,
+      progress,
+      ...(total !== undefined && { total }),
+      ...(message !== undefined && { message }),
+    });
+  };
+
+  readonly log: Context['log'] = (level, data, logger) => {
+    const { logLevel } = this.#call;
+    if (logLevel === undefined || LOGGING_LEVELS.indexOf(level) < LOGGING_LEVELS.indexOf(logLevel)) return;
+    this.#tell(notification.log, { level, ...(logger !== undefined && { logger }), data: data ?? null });
+  };
+
+  readonly elicit: Context['elicit'] = (params, options) => this.#ask(ask.elicit(params), options);
+  readonly elicitUrl: Context['elicitUrl'] = (params, options) => this.#ask(ask.elicitUrl(params), options);
+  readonly sample: Context['sample'] = (params, options) => this.#ask(ask.sample(params), options);
+  readonly listRoots: Context['listRoots'] = (options) => safe(this.#ask(ask.listRoots(), options).then(({ roots }) => roots));
+
+  readonly inputs: Context['inputs'] = <Asks extends Readonly<Record<string, Ask<unknown>>>>(asks: Asks) => {
+    const answers = Object.entries(asks).map(async ([key, question]) => [key, await this.#ask(question, { key })] as const);
+    return safe(Promise.all(answers).then((entries) => Object.fromEntries(entries) as Answers<Asks>));
+  };
+
+  readonly seal: Context['seal'] = (value) => this.#call.sealer.seal('handler', value, this.#inputs.binding);
+  readonly unseal: Context['unseal'] = (state) => this.#call.sealer.open('handler', state, this.#inputs.binding);
+  readonly detach: Context['detach'] = (retryMs = 1_000) => this.#call.line.detach(this.#call.request.id, retryMs);
+
+  end(): void {
+    this.#over = true;
+  }
+
+  #tell(method: string, params: JsonObject): void {
+    const { cancellation, line, dialect, request } = this.#call;
+    if (this.#over || cancellation.isCancelled) return;
     line.notify(method, dialect.inform(method, params), request.id).catch(() => {
       // News is not worth more than the request: a client that cannot take it still gets its answer.
     });
-  };
-  const one = <Answer>(question: Ask<Answer>, options: AskOptions = {}): Promise<Answer> =>
-    safe(inputs.ask(options.key ?? `input-${++questions}`, question) as Promise<Answer>);
+  }
 
-  const context: Context = {
-    signal,
-    request: infoOf(call),
-    progress(progress, total, message) {
-      if (token === undefined || !Number.isFinite(progress) || progress <= lastProgress) return;
-      lastProgress = progress;
-      tell(notification.progress, {
-        progressToken: token,
-        progress,
-        ...(total !== undefined && { total }),
-        ...(message !== undefined && { message }),
-      });
-    },
-    log(level, data, logger) {
-      const { logLevel } = call;
-      if (logLevel === undefined || LOGGING_LEVELS.indexOf(level) < LOGGING_LEVELS.indexOf(logLevel)) return;
-      tell(notification.log, { level, ...(logger !== undefined && { logger }), data: data ?? null });
-    },
-    elicit: (params, options) => one(ask.elicit(params), options),
-    elicitUrl: (params, options) => one(ask.elicitUrl(params), options),
-    sample: (params, options) => one(ask.sample(params), options),
-    listRoots: (options) => safe(one(ask.listRoots(), options).then(({ roots }) => roots)),
-    inputs<Asks extends Readonly<Record<string, Ask<unknown>>>>(asks: Asks) {
-      const answers = Object.entries(asks).map(async ([key, question]) => [key, await one(question, { key })] as const);
-      return safe(Promise.all(answers).then((entries) => Object.fromEntries(entries) as Answers<Asks>));
-    },
-    inputResponses: returned.responses,
-    requestState: returned.state,
-    seal: (value) => sealer.seal('handler', value, inputs.binding),
-    unseal: (state) => sealer.open('handler', state, inputs.binding),
-    detach: (retryMs = 1_000) => line.detach(request.id, retryMs),
-  };
-  return { context, end: () => (over = true) };
+  #ask<Answer>(question: Ask<Answer>, options: AskOptions = {}): Promise<Answer> {
+    const key = options.key ?? `input-${++this.#questions}`;
+    return safe(this.#inputs.ask(key, question) as Promise<Answer>);
+  }
 }
 
 /** A handler that asks several things and waits for the first must not bring the process down with the others. */

@@ -14,7 +14,7 @@ import {
   type ServerDialect,
   type ServerTerms,
 } from '../protocol/index.ts';
-import type { Call, WayBack } from './call.ts';
+import type { Call, Cancellation, WayBack } from './call.ts';
 import { complete } from './completion.ts';
 import { List } from './list.ts';
 import { listen } from './listen.ts';
@@ -118,7 +118,7 @@ export class Core {
   serve(
     request: Request,
     headers: RequestHeaders | undefined,
-    signal: AbortSignal,
+    cancellation: Cancellation,
     line: WayBack,
   ): Promise<JsonObject> | JsonObject {
     const facts = readModern(request, headers);
@@ -130,7 +130,7 @@ export class Core {
       logLevel: facts.logLevel,
       headers,
       principal: this.principal(headers),
-      signal,
+      cancellation,
       line,
       sealer: this.sealer,
     });
@@ -180,9 +180,9 @@ export class Core {
   }
 
   /** The error to answer when answering threw: faults keep their texts to the log. */
-  failure(error: unknown, request: Request, signal: AbortSignal): RpcError {
+  failure(error: unknown, request: Request, cancellation: Cancellation): RpcError {
     if (error instanceof RpcError) return error;
-    if (!signal.aborted) this.log('error', `${request.method} failed.`, { error });
+    if (!cancellation.isCancelled) this.log('error', `${request.method} failed.`, { error });
     return new RpcError(rpcCode.internalError, 'Internal error');
   }
 

@@ -10,13 +10,15 @@ import {
   type Request,
   type RequestId,
 } from '../jsonrpc/index.ts';
-import type { WayBack } from './call.ts';
+import type { Cancellation, WayBack } from './call.ts';
 import type { Core } from './core.ts';
 
-export class SingleExchange implements WayBack {
+export class SingleExchange implements WayBack, Cancellation {
   readonly #core: Core;
   readonly #channel: Channel;
-  readonly #controller = new AbortController();
+  #controller: AbortController | undefined;
+  /** Why the line ended before the answer. */
+  #cancelled: ParleyError | undefined;
   #answered = false;
 
   constructor(core: Core, channel: Channel) {
@@ -33,10 +35,25 @@ export class SingleExchange implements WayBack {
       },
       problem: ({ kind, message, excerpt }) => this.#core.log('warn', message, { kind, untrusted: excerpt }),
       end: ({ error }) => {
-        if (!this.#answered) this.#controller.abort(error);
+        if (!this.#answered) {
+          this.#cancelled = error;
+          this.#controller?.abort(error);
+        }
         onEnd();
       },
     });
+  }
+
+  get isCancelled(): boolean {
+    return this.#cancelled !== undefined;
+  }
+
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (this.#cancelled !== undefined) this.#controller.abort(this.#cancelled);
+    }
+    return this.#controller.signal;
   }
 
   notify(method: string, params: JsonObject, relatedTo?: RequestId): Promise<void> {
@@ -57,18 +74,17 @@ export class SingleExchange implements WayBack {
 
   async #answer(request: Request, origin: Origin | undefined): Promise<void> {
     const { id } = request;
-    const { signal } = this.#controller;
     let reply: Message;
     let finished = () => {};
     try {
       finished = this.#core.begin();
-      reply = { jsonrpc: '2.0', id, result: await this.#core.serve(request, origin?.headers, signal, this) };
+      reply = { jsonrpc: '2.0', id, result: await this.#core.serve(request, origin?.headers, this, this) };
     } catch (error) {
-      const { code, message, data } = this.#core.failure(error, request, signal);
+      const { code, message, data } = this.#core.failure(error, request, this);
       reply = { jsonrpc: '2.0', id, error: data === undefined ? { code, message } : { code, message, data } };
     }
     finished();
-    if (signal.aborted) return;
+    if (this.isCancelled) return;
     this.#answered = true;
     this.#channel.send(reply).catch((error: unknown) => {
       this.#core.log('warn', `The answer to ${request.method} could not be delivered.`, { error });

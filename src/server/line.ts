@@ -25,7 +25,7 @@ import {
   type RequestHeaders,
   type ServerDialect,
 } from '../protocol/index.ts';
-import { invalidParams, stringParam, type WayBack } from './call.ts';
+import { invalidParams, stringParam, type Cancellation, type WayBack } from './call.ts';
 import type { Core } from './core.ts';
 
 /** A channel on which the server may let go of a connection (Streamable HTTP up to 2025-11-25). */
@@ -87,12 +87,13 @@ export class Line implements WayBack {
 
   async #answer(request: Request, { signal, origin }: RequestContext): Promise<JsonObject> {
     const finished = this.#core.begin();
+    const cancellation = new SignalCancellation(signal);
     try {
       return await (this.#isModern(request)
-        ? this.#answerModern(request, origin?.headers, signal)
-        : this.#answerLegacy(request, origin?.headers, signal));
+        ? this.#answerModern(request, origin?.headers, cancellation)
+        : this.#answerLegacy(request, origin?.headers, cancellation));
     } catch (error) {
-      throw this.#core.failure(error, request, signal);
+      throw this.#core.failure(error, request, cancellation);
     } finally {
       finished();
     }
@@ -107,18 +108,22 @@ export class Line implements WayBack {
     return metaKey.clientCapabilities in meta || eras?.includes('legacy') === false;
   }
 
-  async #answerModern(request: Request, headers: RequestHeaders | undefined, signal: AbortSignal): Promise<JsonObject> {
-    if (request.method !== method.listen) return this.#core.serve(request, headers, signal, this);
+  async #answerModern(request: Request, headers: RequestHeaders | undefined, cancellation: Cancellation): Promise<JsonObject> {
+    if (request.method !== method.listen) return this.#core.serve(request, headers, cancellation, this);
     if (this.#listening >= MAX_LISTENING) throw tooMany('subscriptions on this line', MAX_LISTENING);
     this.#listening++;
     try {
-      return await this.#core.serve(request, headers, signal, this);
+      return await this.#core.serve(request, headers, cancellation, this);
     } finally {
       this.#listening--;
     }
   }
 
-  #answerLegacy(request: Request, headers: RequestHeaders | undefined, signal: AbortSignal): Promise<JsonObject> | JsonObject {
+  #answerLegacy(
+    request: Request,
+    headers: RequestHeaders | undefined,
+    cancellation: Cancellation,
+  ): Promise<JsonObject> | JsonObject {
     const { method: name, params = {} } = request;
     if (name === method.initialize) return this.#initialize(params);
     if (name === method.ping) return {};
@@ -134,7 +139,7 @@ export class Line implements WayBack {
     const { dialect, facts, logLevel } = session;
     const principal = this.#core.principal(headers);
     const { sealer } = this.#core;
-    return this.#core.answer({ request, params, dialect, facts, logLevel, headers, principal, signal, line: this, sealer });
+    return this.#core.answer({ request, params, dialect, facts, logLevel, headers, principal, cancellation, line: this, sealer });
   }
 
   #initialize(params: JsonObject): JsonObject {
@@ -154,6 +159,18 @@ export class Line implements WayBack {
       finish: () => this.#leave(),
     });
     return dialect.encode(method.initialize, this.#core.greeting());
+  }
+}
+
+class SignalCancellation implements Cancellation {
+  readonly signal: AbortSignal;
+
+  constructor(signal: AbortSignal) {
+    this.signal = signal;
+  }
+
+  get isCancelled(): boolean {
+    return this.signal.aborted;
   }
 }
 

@@ -9,7 +9,8 @@ const MAX_URIS = 1_024;
 
 /** Resolves with the closing result when the server ends the stream; rejects when the client does. */
 export function listen(watchers: Watchers, capabilities: ServerCapabilities, call: Call): Promise<JsonObject> {
-  const { request, signal, line, dialect } = call;
+  const { request, cancellation, line, dialect } = call;
+  const { signal } = cancellation;
   const granted = grant(readFilter(call.params['notifications']), capabilities);
   const uris = new Set(granted.resourceSubscriptions);
   const tag: JsonObject = { [metaKey.subscriptionId]: request.id };

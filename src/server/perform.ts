@@ -1,14 +1,13 @@
 // Runs a handler that may ask the client for input, in either way the eras have: by requests on the line while it waits, or by
 // results that ask for another round, after each of which it runs again from its start with the answers so far.
 import { ParleyError, RpcError } from '../errors.ts';
-import { isObject, type JsonObject } from '../jsonrpc/index.ts';
-import { canonical, digest } from '../base/index.ts';
+import type { JsonObject } from '../jsonrpc/index.ts';
 import type { InputRequest } from '../protocol/index.ts';
 import { readAnswer } from './ask.ts';
-import { invalidParams, type Call } from './call.ts';
-import { createContext, type Context, type Inputs, type Returned } from './context.ts';
+import type { Call } from './call.ts';
+import { CallContext, type Context, type Inputs, type Returned } from './context.ts';
 import { isInputRequired, type InputRequired } from './input-required.ts';
-import { isRoundsState } from './seal.ts';
+import { bindingOf, inputResult, Rounds } from './rounds.ts';
 import { ToolError } from './tool-error.ts';
 
 /** What a handler returned, or the result that asks the client for another round. */
@@ -20,8 +19,6 @@ export type Outcome<Value> =
 const ANSWER_MS = 600_000;
 /** How often a handler is run again within one request of a client of the handshake era. */
 const MAX_RUNS = 16;
-/** Clients refuse a longer one. */
-const MAX_STATE = 65_536;
 
 export function perform<Value>(call: Call, run: (context: Context) => Value | Promise<Value>): Promise<Outcome<Value>> {
   return call.dialect.asks === 'rounds' ? performInRounds(call, run) : performWithRequests(call, run);
@@ -29,7 +26,7 @@ export function perform<Value>(call: Call, run: (context: Context) => Value | Pr
 
 async function performInRounds<Value>(call: Call, run: (context: Context) => Value | Promise<Value>): Promise<Outcome<Value>> {
   const rounds = new Rounds(call);
-  const { context, end } = createContext(call, rounds, rounds.returned);
+  const context = new CallContext(call, rounds, rounds.returned);
   let value: Value;
   try {
     value = await run(context);
@@ -38,7 +35,7 @@ async function performInRounds<Value>(call: Call, run: (context: Context) => Val
     if (!rounds.isWanting) throw error;
     return { type: 'input', result: rounds.result() };
   } finally {
-    end();
+    context.end();
   }
   if (rounds.isWanting) return { type: 'input', result: rounds.result() };
   if (!isInputRequired(value)) return { type: 'value', value: value as Exclude<Value, InputRequired> };
@@ -49,96 +46,19 @@ async function performInRounds<Value>(call: Call, run: (context: Context) => Val
   return { type: 'input', result: inputResult(wanted, requestState) };
 }
 
-function inputResult(wanted: readonly (readonly [string, InputRequest])[], requestState: string | undefined): JsonObject {
-  return {
-    resultType: 'input_required',
-    ...(wanted.length > 0 && { inputRequests: Object.fromEntries(wanted) }),
-    ...(requestState !== undefined && { requestState }),
-  };
-}
-
-/** Thrown where a handler waits for an answer that is still to come. */
-class Unanswered extends Error {
-  override readonly name = 'Unanswered';
-}
-
-/** The questions of one request over all its rounds: what was answered travels sealed in the state. */
-class Rounds implements Inputs {
-  readonly returned: Returned;
-  readonly #call: Call;
-  readonly #answers: Map<string, JsonObject>;
-  readonly #wanted = new Map<string, InputRequest>();
-  #binding: string | undefined;
-
-  /** @throws RpcError -32602 for a state of ours that is not good for this request */
-  constructor(call: Call) {
-    const { inputResponses, requestState } = call.params;
-    if (requestState !== undefined && typeof requestState !== 'string') throw invalidParams('"requestState" is not a string');
-    this.#call = call;
-    const own = requestState !== undefined && isRoundsState(requestState);
-    this.#answers = new Map(own ? (call.sealer.open('rounds', requestState, this.binding) as [string, JsonObject][]) : []);
-    this.returned = { responses: isObject(inputResponses) ? inputResponses : {}, state: own ? undefined : requestState };
-  }
-
-  get binding(): string {
-    return (this.#binding ??= bindingOf(this.#call));
-  }
-
-  get isWanting(): boolean {
-    return this.#wanted.size > 0;
-  }
-
-  async ask(key: string, question: InputRequest): Promise<JsonObject> {
-    const { dialect, facts, sealer } = this.#call;
-    const { responses, state } = this.returned;
-    // A handler that asks this way has no other states than ours.
-    if (state !== undefined) sealer.open('rounds', state, this.binding);
-    const request = dialect.ask(question, facts.capabilities);
-    const given = this.#answers.get(key) ?? (Object.hasOwn(responses, key) ? responses[key] : undefined);
-    const answer = readAnswer(request, given);
-    if (answer === undefined) {
-      this.#wanted.set(key, request);
-      throw new Unanswered(`The client has not answered "${key}" yet.`);
-    }
-    this.#answers.set(key, answer);
-    return answer;
-  }
-
-  result(): JsonObject {
-    const state = this.#call.sealer.seal('rounds', [...this.#answers], this.binding);
-    if (state.length > MAX_STATE) {
-      throw new ParleyError('limit', 'The answers so far are too long to travel with the next question. Ask for less at once.', {
-        details: { limit: 'requestState', allowed: MAX_STATE, observed: state.length },
-      });
-    }
-    return inputResult([...this.#wanted], state);
-  }
-}
-
-/** What makes this request itself: state is good for no other. */
-function bindingOf({ request, params, principal }: Call): string {
-  const { _meta, inputResponses, requestState, ...salient } = params;
-  return canonical([request.method, digest(salient), principal ?? null]);
-}
-
 async function performWithRequests<Value>(
   call: Call,
   run: (context: Context) => Value | Promise<Value>,
 ): Promise<Outcome<Value>> {
-  const inputs: Inputs = {
-    get binding() {
-      return bindingOf(call);
-    },
-    ask: (_key, question) => askOnLine(call, question),
-  };
+  const inputs = new LineInputs(call);
   let returned: Returned = { responses: {}, state: undefined };
   for (let runs = 0; runs < MAX_RUNS; runs++) {
-    const { context, end } = createContext(call, inputs, returned);
+    const context = new CallContext(call, inputs, returned);
     let value: Value;
     try {
       value = await run(context);
     } finally {
-      end();
+      context.end();
     }
     if (!isInputRequired(value)) return { type: 'value', value: value as Exclude<Value, InputRequired> };
     const answers = Object.entries(value.inputRequests ?? {}).map(
@@ -151,13 +71,30 @@ async function performWithRequests<Value>(
   });
 }
 
+/** Questions as requests on the line, each answered while the handler waits. */
+class LineInputs implements Inputs {
+  readonly #call: Call;
+
+  constructor(call: Call) {
+    this.#call = call;
+  }
+
+  get binding(): string {
+    return bindingOf(this.#call);
+  }
+
+  ask(_key: string, question: InputRequest): Promise<JsonObject> {
+    return askOnLine(this.#call, question);
+  }
+}
+
 async function askOnLine(call: Call, question: InputRequest): Promise<JsonObject> {
-  const { dialect, facts, line, request: asked, signal } = call;
+  const { dialect, facts, line, request: asked, cancellation } = call;
   const request = dialect.ask(question, facts.capabilities);
   let value: JsonObject;
   try {
     value = await line.request(request.method, request.params, {
-      signal,
+      signal: cancellation.signal,
       timeoutMs: ANSWER_MS,
       relatedTo: asked.id,
     });

@@ -127,14 +127,15 @@ function failure(text: string): JsonObject {
 }
 
 /** @throws ParleyError `internal` when the handler returned what its tool does not promise */
-async function resultOf(tool: HeldTool, returned: unknown): Promise<JsonObject> {
-  const { checkOutput } = tool;
-  if (checkOutput === undefined) {
-    if (typeof returned === 'string') return { content: [{ type: 'text', text: returned }] };
-    if (Array.isArray(returned)) return { content: returned };
-    if (isObject(returned) && Array.isArray(returned['content'])) return returned;
-    throw broken(tool, 'returned neither text, content blocks nor a result');
-  }
+function resultOf(tool: HeldTool, returned: unknown): Promise<JsonObject> | JsonObject {
+  if (tool.checkOutput !== undefined) return structuredResultOf(tool, tool.checkOutput, returned);
+  if (typeof returned === 'string') return { content: [{ type: 'text', text: returned }] };
+  if (Array.isArray(returned)) return { content: returned };
+  if (isObject(returned) && Array.isArray(returned['content'])) return returned;
+  throw broken(tool, 'returned neither text, content blocks nor a result');
+}
+
+async function structuredResultOf(tool: HeldTool, checkOutput: Check, returned: unknown): Promise<JsonObject> {
   const whole = isObject(returned) && Array.isArray(returned['content']) ? returned : undefined;
   if (whole?.['isError'] === true) return whole;
   const structured = whole !== undefined && 'structuredContent' in whole ? whole['structuredContent'] : returned;
