@@ -22,12 +22,13 @@ afterEach(async () => {
 
 describe('a request that stands alone', () => {
   it('is answered in plain JSON when the reply is the first thing sent', async () => {
-    const { url, served } = await start();
+    const { url, served, listener } = await start();
     const response = await post(url, ask('tool', 7, { text: 'grüße 🐎' }), { 'x-mine': 'yes' });
     expect(response.status).toBe(200);
     expect(response.headers['content-type']).toBe('application/json');
     expect(await response.json()).toEqual({ jsonrpc: '2.0', id: 7, result: { echo: { text: 'grüße 🐎' } } });
     expect(served[0]?.context.era).toBe('single');
+    expect(listener.exchanges).toBe(0);
     expect(served[0]?.origins[0]?.headers?.['x-mine']).toBe('yes');
     expect(served[0]?.ending?.by).toBe('closed');
   });
@@ -466,14 +467,31 @@ describe('the listener', () => {
     await streaming.until(1);
     const waiting = post(url, ask('wait', 9));
     await eventually(() => served.length === 2);
+    expect(listener.exchanges).toBe(2);
     await listener.close();
     await streaming.closed;
     const answer = await waiting;
     expect(answer.status).toBe(503);
     expect(await answer.json()).toMatchObject({ id: 9, error: { code: -32603 } });
     expect(served.map(({ ending }) => ending?.by)).toEqual(['closed', 'closed']);
+    expect(listener.exchanges).toBe(0);
     await expect(post(url, ask('tool'))).rejects.toThrow('ECONNREFUSED');
     await listener.close();
+  });
+
+  it('ends a stream whole when it closes, and the connection with it', async () => {
+    const { port, listener } = await start((_, channel) => void channel.send(tell('progress')), { clock: createFakeClock() });
+    const socket = connect(port, '127.0.0.1');
+    const body = JSON.stringify(ask('stream'));
+    const head = 'POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n';
+    socket.write(`${head}Content-Length: ${body.length}\r\n\r\n${body}`);
+    let text = '';
+    socket.on('data', (chunk: Buffer) => (text += chunk.toString()));
+    await eventually(() => text.includes('data:'));
+    await listener.close();
+    await eventually(() => socket.readableEnded);
+    expect(text).toMatch(/\r\n0\r\n\r\n$/);
+    socket.destroy();
   });
 
   it('closes in bounded time with a client that does not read', async () => {

@@ -48,6 +48,8 @@ export interface HttpListenerOptions extends GuardOptions {
 export interface HttpListener {
   /** Sessions that are open, of both transports. */
   readonly sessions: number;
+  /** Requests that stand alone and are being answered. */
+  readonly exchanges: number;
   /** Serves one request of any `node:http` server. */
   handle(request: IncomingMessage, response: ServerResponse): void;
   /**
@@ -112,6 +114,10 @@ class Listener implements HttpListener {
 
   get sessions(): number {
     return this.#sessions.size + (this.#sse?.sessions ?? 0);
+  }
+
+  get exchanges(): number {
+    return this.#exchanges.size;
   }
 
   handle(request: IncomingMessage, response: ServerResponse): void {

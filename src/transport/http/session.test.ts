@@ -319,6 +319,17 @@ describe('a batch', () => {
     expect(dataOf(response.events)).toEqual([reply(2), tell('progress'), reply(1)]);
   });
 
+  it('is not delivered further than to the message at which the session ends', async () => {
+    const { url, served } = await start((message, channel) => {
+      if (message.method !== 'legacy/quit') return {};
+      void channel.close();
+      return undefined;
+    });
+    const session = await openSession(url);
+    expect((await post(url, [ask('legacy/quit', 1), ask('legacy/b', 2)], session)).status).toBe(404);
+    expect(served[0]?.messages).toHaveLength(2);
+  });
+
   it('is refused whole when it is empty, too long, repeats an id or holds what is no message', async () => {
     const { url, served } = await start();
     const session = await openSession(url);
