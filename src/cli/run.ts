@@ -6,12 +6,8 @@ import type { Io } from './io.ts';
 import { createPrinter } from './output.ts';
 import { openWorkspace, type GlobalOptions, type Workspace } from './workspace.ts';
 
-/** What a command does. Its number is the exit code; none means 0. Options are those of the command and the global ones. */
-export type Action<O> = (
-  workspace: Workspace,
-  args: readonly string[],
-  options: O & GlobalOptions,
-) => number | void | Promise<number | void>;
+/** What a command does; resolves with its exit code. Options are those of the command and the global ones. */
+export type Action<O> = (workspace: Workspace, args: readonly string[], options: O & GlobalOptions) => number | Promise<number>;
 
 /** Makes of an action what commander calls. */
 export type Run = <O = Record<never, never>>(action: Action<O>) => (...given: unknown[]) => Promise<void>;
@@ -23,7 +19,7 @@ export function createRun(io: Io, done: (exit: number) => void): Run {
       const options = command.optsWithGlobals<never>();
       const args = (given.slice(0, -2) as (string | string[] | undefined)[]).flat().filter((arg) => arg !== undefined);
       try {
-        done((await action(openWorkspace(io, options), args, options)) ?? 0);
+        done(await action(openWorkspace(io, options), args, options));
       } catch (error) {
         done(report(io, options, error));
       }

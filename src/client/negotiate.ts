@@ -121,7 +121,7 @@ async function probe(
       case 'modern':
         return {
           line,
-          dialect: verdict.revision === revision ? dialect : clientDialect(verdict.revision, options.terms),
+          dialect: clientDialect(verdict.revision, options.terms),
           facts: verdict.facts,
         };
       case 'retry':

@@ -410,7 +410,7 @@ describe('calls', () => {
     const modern = await connect(modernServer({}));
     await modern.ping();
     await modern.close();
-    for (const reply of [unknownMethod, { result: [] as unknown as JsonObject }]) {
+    for (const reply of [unknownMethod, { result: [] as unknown as JsonObject }, { result: null as unknown as JsonObject }]) {
       const legacy = legacyServer({ ping: () => reply });
       const session = await connect(legacy);
       await session.ping();

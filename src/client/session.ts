@@ -245,7 +245,8 @@ export class LiveSession implements Session {
     try {
       await this.#send(this.#dialect.pulse, this.era === 'modern' ? {} : undefined, undefined, { timeoutMs: 10_000, ...options });
     } catch (error) {
-      if (!(error instanceof RpcError)) throw error;
+      // Any answer shows life, also a refusal or one that makes no sense.
+      if (!(error instanceof RpcError) && !isParleyError(error, 'protocol-violation')) throw error;
     }
   }
 

@@ -85,7 +85,7 @@ interface Member {
  */
 export function openHost(options: HostOptions): Host {
   const { config, surroundings, inputs, logDir, principal = '', clock = systemClock } = options;
-  const { mayLaunch = ({ source }) => source.scope !== 'project' } = options;
+  const mayLaunch = options.mayLaunch ?? ((server: ServerDefinition) => server.source.scope !== 'project');
   const registry = createRegistry();
   const events = createFeed<HostEvent>();
   const progress = createFeed<undefined>();
@@ -119,7 +119,10 @@ export function openHost(options: HostOptions): Host {
   async function open(definition: ServerDefinition, signal: AbortSignal): Promise<Session> {
     const { name, connectTimeoutMs, timeoutMs } = definition;
     if (!mayLaunch(definition)) {
-      throw new ParleyError('denied', `It is defined by this project and not trusted yet. Look at it, then run \`parley mcp trust ${name}\`.`);
+      throw new ParleyError(
+        'denied',
+        `It is defined by this project and not trusted yet. Look at it, then run \`parley mcp trust ${name}\`.`,
+      );
     }
     const server = await expandServer(definition, { ...surroundings, signal });
     const remembered = revisions.get(name);

@@ -170,7 +170,7 @@ function readFacts(result: JsonObject, info: unknown): ServerFacts {
   return {
     info:
       isObject(info) && typeof info['name'] === 'string' ? ({ version: '', ...info } as unknown as Implementation) : undefined,
-    capabilities: (isObject(capabilities) ? capabilities : {}) as ServerCapabilities,
+    capabilities: (isObject(capabilities) ? capabilities : {}),
     instructions: typeof instructions === 'string' ? instructions : undefined,
   };
 }

@@ -8,7 +8,6 @@ import type {
   ContentBlock,
   GetPromptResult,
   Prompt,
-  PromptMessage,
   ReadResourceResult,
   Resource,
   ResourceContents,
@@ -124,7 +123,7 @@ export function readGetPromptResult(result: JsonObject): GetPromptResult {
   const messages = result['messages'];
   if (!Array.isArray(messages)) throw violation('a prompt without messages');
   const whole = messages.filter((message) => isObject(message) && isObject(message['content']));
-  return { ...without(result, { description: 'string' }), messages: whole as unknown as PromptMessage[] };
+  return { ...without(result, { description: 'string' }), messages: whole };
 }
 
 export function readCompleteResult(result: JsonObject): CompleteResult {

@@ -15,13 +15,14 @@ import {
   type EditPlace,
   type ServerDescription,
   type ServerStatus,
+  type Snapshot,
   formatDiagnostic,
 } from '../../host/index.ts';
 import { exitCode } from '../exit.ts';
 
 import { columns, markdownTable } from '../output.ts';
 import type { Run } from '../run.ts';
-import { openWorkspaceHost, sayState, serverNamed, withHost, type Workspace } from '../workspace.ts';
+import { sayState, serverNamed, withHost, type Workspace } from '../workspace.ts';
 
 export function addMcpCommands(program: Command, run: Run): void {
   const mcp = program.command('mcp').description('Configure servers and see how they are doing');
@@ -89,6 +90,7 @@ export function addMcpCommands(program: Command, run: Run): void {
             json: { name, enabled: verb === 'enable' },
             text: () => `Server "${server.name}" is ${state}.`,
           });
+          return exitCode.ok;
         }),
       );
   }
@@ -168,7 +170,7 @@ async function list(workspace: Workspace, connect: boolean): Promise<number> {
   });
 }
 
-function offersOf(servers: ReturnType<typeof openWorkspaceHost>['registry']['snapshot']['servers'], name: string): string {
+function offersOf(servers: Snapshot['servers'], name: string): string {
   const listings = servers.find(({ server }) => server === name)?.listings ?? {};
   const count = (word: string, listing: { readonly entries: readonly unknown[] } | undefined) =>
     listing === undefined || listing.entries.length === 0
@@ -248,7 +250,7 @@ function place({ paths }: Workspace, scope: string): EditPlace {
   return { paths, scope };
 }
 
-function add(workspace: Workspace, name: string, words: readonly string[], options: AddOptions): void {
+function add(workspace: Workspace, name: string, words: readonly string[], options: AddOptions): number {
   const [first, ...rest] = options.url === undefined ? words : [options.url, ...words];
   if (first === undefined) throw new ParleyError('usage', 'Give a URL, or a command after --.');
   const isUrl = /^https?:\/\//i.test(first);
@@ -271,7 +273,7 @@ function add(workspace: Workspace, name: string, words: readonly string[], optio
     ...(options.header.length > 0 && { headers }),
     ...(options.trust === true && { trusted: true }),
   };
-  write(workspace, name, entry, options);
+  return write(workspace, name, entry, options);
 }
 
 function split(pair: string, separator: string, form: string): [string, string] {
@@ -293,7 +295,7 @@ function write(
   name: string,
   entry: unknown,
   options: { readonly scope: string; readonly replace?: boolean },
-): void {
+): number {
   const { printer } = workspace;
   const at = place(workspace, options.scope);
   const { files, diagnostics } = addServer(at, name, entry, { replace: options.replace === true });
@@ -308,13 +310,14 @@ function write(
     json: { name, scope: at.scope, files },
     text: () => `Added server "${name}" (${at.scope}) to ${files.join(', ')}.`,
   });
+  return exitCode.ok;
 }
 
 function say({ printer }: Workspace, diagnostics: readonly Diagnostic[]): void {
   for (const diagnostic of diagnostics) printer.say(formatDiagnostic(diagnostic));
 }
 
-function remove(workspace: Workspace, name: string, scope: string | undefined): void {
+function remove(workspace: Workspace, name: string, scope: string | undefined): number {
   const from = scope ?? serverNamed(workspace, name).source.scope;
   if (from === 'flag') throw new ParleyError('usage', `Server "${name}" is from the file given by --config. Edit that file.`);
   const { files } = removeServer(place(workspace, from), name);
@@ -322,9 +325,10 @@ function remove(workspace: Workspace, name: string, scope: string | undefined): 
     json: { name, scope: from, files },
     text: () => `Removed server "${name}" from ${files.join(', ')}.`,
   });
+  return exitCode.ok;
 }
 
-function trust(workspace: Workspace, name: string): void {
+function trust(workspace: Workspace, name: string): number {
   const server = serverNamed(workspace, name);
   const { written, source } = server;
   workspace.trust.add(server);
@@ -337,6 +341,7 @@ function trust(workspace: Workspace, name: string): void {
         'Any change asks again.',
       ].join('\n'),
   });
+  return exitCode.ok;
 }
 
 async function doctor(workspace: Workspace, name: string | undefined): Promise<number> {

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { ParleyError } from '../../errors.ts';
 import { connect, type Session } from '../../client/index.ts';
-import type { Request, Transport } from '../../jsonrpc/index.ts';
+import type { Transport } from '../../jsonrpc/index.ts';
 import { createFakeClock, createScriptedLine, type ScriptedLine } from '../../testing/index.ts';
 import { Connection } from './connection.ts';
 
@@ -21,8 +21,8 @@ function fakeServer() {
       if (state.refuse !== undefined) throw state.refuse;
       const line = createScriptedLine({
         onSend(message) {
-          const { id, method } = message as Request;
-          if (!state.well || id === undefined) return;
+          if (!state.well || !('id' in message) || !('method' in message)) return;
+          const { id, method } = message;
           const result = method === 'server/discover' ? { supportedVersions: ['2026-07-28'], capabilities: {} } : { content: [] };
           line.deliver({ jsonrpc: '2.0', id, result });
         },

@@ -43,6 +43,9 @@ export function createRefresher(options: RefresherOptions): Refresher {
     await run();
     running = false;
     lastEnd = clock.now();
+    again();
+  };
+  const again = () => {
     if (wanted) schedule();
   };
 
