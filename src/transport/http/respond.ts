@@ -44,5 +44,8 @@ export function refuse(response: ServerResponse, status: number, message: string
 
 /** Cuts a connection whose client takes nothing of what was written last for `idleMs` milliseconds. */
 export function expectTaken(response: ServerResponse, idleMs: number): void {
-  if (response.writableLength > 0) response.setTimeout(idleMs, () => response.destroy());
+  if (response.writableLength === 0) return;
+  response.setTimeout(idleMs, () => response.destroy());
+  // The time-out is the socket's: it must not outlive the response, and not undo what Node sets when that has gone out.
+  response.prependOnceListener('finish', () => response.setTimeout(0));
 }
