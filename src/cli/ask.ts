@@ -60,8 +60,9 @@ function question(
     const reader = createInterface({ input: stdin, output: stderr, terminal: true });
     const finish = (end: () => void) => {
       signal?.removeEventListener('abort', abort);
-      reader.close();
+      // First: to close it ends it as the end of the input does, which is no answer.
       end();
+      reader.close();
     };
     const abort = () => finish(() => reject(signal?.reason as Error));
     signal?.addEventListener('abort', abort, { once: true });
