@@ -79,7 +79,7 @@ function clip(completions: Completions): JsonObject {
     : completions;
   const sent = values.slice(0, MAX_VALUES);
   const all = total ?? (hasMore === true ? undefined : values.length);
-  return { values: sent, ...(all !== undefined && { total: all }), hasMore: hasMore ?? values.length > sent.length };
+  return { values: sent, ...(all !== undefined && { total: all }), hasMore: hasMore ?? (total ?? values.length) > sent.length };
 }
 
 function isList(completions: Completions): completions is readonly string[] {

@@ -21,6 +21,7 @@ import { listen } from './listen.ts';
 import { getPrompt, type HeldPrompt } from './prompts.ts';
 import { readResource, type HeldResource, type HeldTemplate } from './resources.ts';
 import type { Sealer } from './seal.ts';
+import { ToolError } from './tool-error.ts';
 import { callTool, type HeldTool } from './tools.ts';
 import { Watchers, type Changed } from './watchers.ts';
 
@@ -182,6 +183,7 @@ export class Core {
   /** The error to answer when answering threw: faults keep their texts to the log. */
   failure(error: unknown, request: Request, cancellation: Cancellation): RpcError {
     if (error instanceof RpcError) return error;
+    if (error instanceof ToolError) return new RpcError(rpcCode.internalError, error.message);
     if (!cancellation.isCancelled) this.log('error', `${request.method} failed.`, { error });
     return new RpcError(rpcCode.internalError, 'Internal error');
   }

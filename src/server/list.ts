@@ -110,7 +110,9 @@ export class List<Entry extends Listed> implements Iterable<Entry> {
   #read(cursor: unknown): number {
     const text = typeof cursor === 'string' ? Buffer.from(cursor, 'base64url').toString() : '';
     const [, noun, order] = CURSOR.exec(text) ?? [];
-    if (noun !== this.#options.noun || Number(order) >= this.#next) {
+    // The decoder skips what is not of its alphabet.
+    const isWhole = Buffer.from(text).toString('base64url') === cursor;
+    if (!isWhole || noun !== this.#options.noun || Number(order) >= this.#next) {
       throw new RpcError(rpcCode.invalidParams, 'Invalid params: the cursor is not one of this list. List again from the start');
     }
     return Number(order);
