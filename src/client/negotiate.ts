@@ -116,6 +116,10 @@ async function probe(
       signal: options.signal,
     });
     options.signal.throwIfAborted();
+    // A process that ends on the probe is of an era that does not know it; a lost HTTP connection is an outage.
+    if (line.channel.kind === 'http' && outcome.type === 'error' && isParleyError(outcome.error, 'server-stopped')) {
+      throw outcome.error;
+    }
     const verdict = judge(outcome, revision, attempt, spoken);
     switch (verdict.type) {
       case 'modern':
