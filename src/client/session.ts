@@ -311,13 +311,11 @@ export class LiveSession implements Session {
     } catch (error) {
       const wanted = error instanceof RpcError ? this.#dialect.decodeError(error) : undefined;
       if (wanted !== undefined) return wanted;
-      // The session is gone for every request, so the conversation is over; a host opens the next.
-      if (isParleyError(error, 'session-lost')) void this.#line.peer.close();
       throw error;
     }
   }
 
-  #send(
+  async #send(
     name: string,
     params: JsonObject | undefined,
     answers: InputAnswers | undefined,
@@ -326,15 +324,21 @@ export class LiveSession implements Session {
   ): Promise<JsonObject> {
     const { signal, timeoutMs, maxMs, onProgress } = options;
     const headers = this.channel.kind === 'http' ? this.#headersFor(name, params) : undefined;
-    return this.#line.peer.request(name, this.#dialect.encode(params, { logLevel: this.#logLevel, answers }), {
-      onGiveUp: this.#dialect.giveUp,
-      ...(signal && { signal }),
-      ...(timeoutMs !== undefined && { timeoutMs }),
-      ...(maxMs !== undefined && { maxMs }),
-      ...(onProgress && { onProgress }),
-      ...(headers && { headers }),
-      ...(onId && { onId }),
-    });
+    try {
+      return await this.#line.peer.request(name, this.#dialect.encode(params, { logLevel: this.#logLevel, answers }), {
+        onGiveUp: this.#dialect.giveUp,
+        ...(signal && { signal }),
+        ...(timeoutMs !== undefined && { timeoutMs }),
+        ...(maxMs !== undefined && { maxMs }),
+        ...(onProgress && { onProgress }),
+        ...(headers && { headers }),
+        ...(onId && { onId }),
+      });
+    } catch (error) {
+      // The session is gone for every request, so the conversation is over; a host opens the next.
+      if (isParleyError(error, 'session-lost')) void this.#line.peer.close();
+      throw error;
+    }
   }
 
   #headersFor(name: string, params: JsonObject | undefined): Record<string, string> | undefined {
