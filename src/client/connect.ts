@@ -2,7 +2,7 @@
 import { isParleyError, ParleyError, RpcError } from '../errors.ts';
 import { systemClock, type Clock } from '../base/index.ts';
 import { abortError, seconds, type JsonObject, type Transport } from '../jsonrpc/index.ts';
-import type { Implementation, Revision } from '../protocol/index.ts';
+import { isExtensionId, type Implementation, type Revision } from '../protocol/index.ts';
 import { VERSION } from '../version.ts';
 import { createCache, type Cache } from './cache.ts';
 import { capabilitiesOf, type InputHandlers } from './inputs.ts';
@@ -15,7 +15,7 @@ export interface ConnectOptions {
   readonly client?: Implementation;
   /** What the server may ask of us; each handler is declared as a capability. Default: nothing. */
   readonly inputs?: InputHandlers;
-  /** Settings of protocol extensions to declare, by their identifiers. */
+  /** Settings of protocol extensions to declare, by their identifiers, such as `com.example/charts`. */
   readonly extensions?: Readonly<Record<string, JsonObject>>;
   /** Revisions that may be spoken, newest first. Default: all. */
   readonly revisions?: readonly Revision[];
@@ -44,11 +44,16 @@ export interface ConnectOptions {
 /**
  * Opens the transport, finds out which revision the server speaks, and resolves with a session.
  * @throws ParleyError `unreachable`, `server-stopped`, `auth-required`, `not-mcp`, `http-status`, `timeout`,
- * `version-unsupported`, `protocol-violation` or `aborted`; RpcError when the server refused the handshake
+ * `version-unsupported`, `protocol-violation`, `usage` (an extension's identifier) or `aborted`; RpcError when the server refused
+ * the handshake
  * @see basic/versioning (2026-07-28), basic/lifecycle (2025-11-25)
  */
 export async function connect(transport: Transport, options: ConnectOptions = {}): Promise<Session> {
   const { inputs = {}, clock = systemClock, connectTimeoutMs = 30_000 } = options;
+  const stray = Object.keys(options.extensions ?? {}).find((id) => !isExtensionId(id));
+  if (stray !== undefined) {
+    throw new ParleyError('usage', `"${stray}" cannot name an extension. Name it with a prefix, as in com.example/charts.`);
+  }
   const late = new AbortController();
   const timer = clock.after(connectTimeoutMs, () => late.abort(tooLate(transport, connectTimeoutMs)));
   const signal = options.signal === undefined ? late.signal : AbortSignal.any([options.signal, late.signal]);

@@ -6,6 +6,7 @@ export {
   readModern,
   serverDialect,
   sessionHabits,
+  type Answered,
   type ClientDialect,
   type ClientTerms,
   type Decoded,
@@ -14,6 +15,7 @@ export {
   type InputWanted,
   type SessionHabits,
 } from './dialect.ts';
+export { declares, extension } from './extension.ts';
 export {
   initializeParams,
   judge,
@@ -36,7 +38,7 @@ export {
   type ParamHeader,
 } from './header.ts';
 export { checkParamHeaders, headerOf } from './header-check.ts';
-export { metaKey, metaOf, withMeta } from './meta.ts';
+export { isExtensionId, metaKey, metaOf, withMeta } from './meta.ts';
 export {
   factsOf,
   inputMethod,
@@ -77,5 +79,6 @@ export {
 } from './revision.ts';
 export * from './schema/index.ts';
 export type { ClientFacts, ModernFacts, RequestHeaders, ServerDialect, ServerTerms, SessionFacts } from './server-dialect.ts';
+export { MAX_TASK_ID, readDetailedTask } from './task.ts';
 export { parseTemplate, type TemplateValue, type UriTemplate } from './uri-template.ts';
 export { checkField, checkForm, formDefaults, type CheckedForm } from './form.ts';

@@ -21,3 +21,10 @@ export function metaOf(holder: JsonObject | undefined): JsonObject {
 export function withMeta(holder: JsonObject | undefined, additions: JsonObject): JsonObject {
   return { ...holder, _meta: { ...metaOf(holder), ...additions } };
 }
+
+const EXTENSION_ID = /^[a-z](?:[a-z\d-]*[a-z\d])?(?:\.[a-z](?:[a-z\d-]*[a-z\d])?)*\/(?:[a-z\d](?:[\w.-]*[a-z\d])?)?$/i;
+
+/** True for what may name an extension: a `_meta` key with a prefix (basic/versioning, "Extension Negotiation"). */
+export function isExtensionId(id: string): boolean {
+  return EXTENSION_ID.test(id);
+}
