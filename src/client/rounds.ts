@@ -2,7 +2,7 @@
 // request again under a new id. Bounded in rounds and in time; a state goes back byte for byte and nowhere else.
 import { isParleyError, ParleyError, RpcError } from '../errors.ts';
 import { sleep, type Clock } from '../base/index.ts';
-import type { JsonObject } from '../jsonrpc/index.ts';
+import { abortError, type JsonObject } from '../jsonrpc/index.ts';
 import type { Decoded, InputAnswers, InputWanted } from '../protocol/index.ts';
 import { answerInput, type InputHandlers } from './inputs.ts';
 
@@ -28,8 +28,10 @@ export async function completeRounds(
   let wanted = first;
   let pauseMs = 250;
   for (let round = 1; round <= maxRounds; round++) {
-    const answers = await gather(what, wanted, options);
-    if (clock.now() - startedAt > maxMs) throw tooLong(what, 'roundsMs', maxMs);
+    const late = new AbortController();
+    const timer = clock.after(maxMs - (clock.now() - startedAt), () => late.abort(tooLong(what, 'roundsMs', maxMs)));
+    const signal = options.signal === undefined ? late.signal : AbortSignal.any([options.signal, late.signal]);
+    const answers = await gather(what, wanted, { ...options, signal }).finally(() => timer.cancel());
     if (wanted.requests.size === 0) {
       // Nothing was asked, the server only wants another attempt: not at full speed.
       await sleep(pauseMs, { clock, ...(options.signal && { signal: options.signal }) });
@@ -47,15 +49,15 @@ async function gather(what: string, wanted: InputWanted, options: RoundsOptions)
   const controller = new AbortController();
   const signal = options.signal === undefined ? controller.signal : AbortSignal.any([options.signal, controller.signal]);
   const responses = new Map<string, JsonObject>();
+  const answers = [...wanted.requests].map(async ([key, request]) => {
+    // The place in the map is taken now, so that the answers keep the server's order.
+    responses.set(key, {});
+    responses.set(key, await answerInput(request, options.handlers, { signal }));
+  });
   try {
-    await Promise.all(
-      [...wanted.requests].map(async ([key, request]) => {
-        // The place in the map is taken now, so that the answers keep the server's order.
-        responses.set(key, {});
-        responses.set(key, await answerInput(request, options.handlers, { signal }));
-      }),
-    );
+    await unlessAborted(Promise.all(answers), signal);
   } catch (error) {
+    if (options.signal?.aborted) throw abortError(options.signal, what);
     controller.abort();
     if (isParleyError(error)) throw error;
     const why = error instanceof RpcError ? error.message : 'the handler failed';
@@ -67,5 +69,15 @@ async function gather(what: string, wanted: InputWanted, options: RoundsOptions)
 function tooLong(what: string, limit: string, allowed: number): ParleyError {
   return new ParleyError('limit', `${what} was given up: the server kept asking for input (${limit} is ${String(allowed)}).`, {
     details: { limit, allowed },
+  });
+}
+
+/** The promise's outcome, or a rejection as soon as the signal aborts: a handler need not heed it. */
+function unlessAborted(promise: Promise<unknown>, signal: AbortSignal): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    const onAbort = () => reject(signal.reason as Error);
+    if (signal.aborted) onAbort();
+    signal.addEventListener('abort', onAbort, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
   });
 }
