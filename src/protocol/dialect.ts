@@ -8,7 +8,7 @@ import type { ClientMethod } from './method.ts';
 import { modernClient } from './modern/client.ts';
 import { modernServer } from './modern/server.ts';
 import { isModernRevision, type Era, type Revision } from './revision.ts';
-import type { ClientCapabilities, Implementation, InputRequest, LoggingLevel } from './schema/index.ts';
+import type { ClientCapabilities, Implementation, InputRequest, LoggingLevel, Task } from './schema/index.ts';
 import type { ServerDialect, ServerTerms } from './server-dialect.ts';
 
 export { readInitialize, sessionHabits, type SessionHabits } from './legacy/server.ts';
@@ -20,8 +20,12 @@ export interface ClientTerms {
   readonly capabilities: ClientCapabilities;
 }
 
-/** A result, or the wish for input before there is one. */
-export type Decoded = { readonly type: 'complete'; readonly result: JsonObject } | InputWanted;
+/** A result, the wish for input before there is one, or the task that will have one (SEP-2663). */
+export type Decoded = Answered | InputWanted;
+
+/** What ends the rounds of input. */
+export type Answered =
+  { readonly type: 'complete'; readonly result: JsonObject } | { readonly type: 'task'; readonly task: Task };
 
 /** An input-required result (2026-07-28, patterns/mrtr). `state` goes back byte for byte. */
 export interface InputWanted {

@@ -4,6 +4,7 @@ import { isParleyError, ParleyError, RpcError } from '../errors.ts';
 import { isObject, type JsonObject } from '../jsonrpc/index.ts';
 import { isModernCode, mcpCode } from './code.ts';
 import type { ClientTerms } from './dialect.ts';
+import { extension, withoutExtension } from './extension.ts';
 import { metaKey, metaOf } from './meta.ts';
 import {
   bestCommon,
@@ -134,7 +135,9 @@ export function nothingCommon(theirs: readonly string[], ours: readonly Revision
 
 /** Params of `initialize`, proposing `revision`. */
 export function initializeParams(revision: LegacyRevision, terms: ClientTerms): JsonObject {
-  return { protocolVersion: revision, capabilities: terms.capabilities, clientInfo: terms.client };
+  // Tasks are an extension of later revisions alone (SEP-2663, "Backward Compatibility").
+  const capabilities = withoutExtension(terms.capabilities, extension.tasks);
+  return { protocolVersion: revision, capabilities, clientInfo: terms.client };
 }
 
 /** What the answer to `initialize` leads to: an agreed revision, one more try with another, or failure. */
@@ -170,7 +173,7 @@ function readFacts(result: JsonObject, info: unknown): ServerFacts {
   return {
     info:
       isObject(info) && typeof info['name'] === 'string' ? ({ version: '', ...info } as unknown as Implementation) : undefined,
-    capabilities: (isObject(capabilities) ? capabilities : {}),
+    capabilities: isObject(capabilities) ? capabilities : {},
     instructions: typeof instructions === 'string' ? instructions : undefined,
   };
 }

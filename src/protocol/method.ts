@@ -19,6 +19,8 @@ import type {
   ReadResourceResult,
   ServerCapabilities,
   SubscriptionFilter,
+  TaskParams,
+  UpdateTaskParams,
 } from './schema/index.ts';
 
 interface Page {
@@ -42,6 +44,9 @@ export interface ClientMethods {
   'subscriptions/listen': { params: { readonly notifications: SubscriptionFilter }; result: JsonObject };
   'completion/complete': { params: CompleteParams; result: CompleteResult };
   'logging/setLevel': { params: { readonly level: LoggingLevel }; result: JsonObject };
+  'tasks/get': { params: TaskParams; result: JsonObject };
+  'tasks/update': { params: UpdateTaskParams; result: JsonObject };
+  'tasks/cancel': { params: TaskParams; result: JsonObject };
 }
 
 export type ClientMethod = keyof ClientMethods;
@@ -52,12 +57,14 @@ export interface MethodFacts {
   readonly capability?: keyof ServerCapabilities;
   /** May answer `input_required` (2026-07-28, patterns/mrtr). */
   readonly mayAskInput: boolean;
+  /** May answer `task` to a client that declared the extension (SEP-2663, "Supported Methods"). */
+  readonly mayBecomeTask?: true;
   /** Doing it twice does no harm, so it may be sent again after a loss. */
   readonly repeatable: boolean;
   /** Its result carries `ttlMs` and `cacheScope`. */
   readonly cacheable: boolean;
   /** The parameter mirrored in the `Mcp-Name` header. */
-  readonly nameParam?: 'name' | 'uri';
+  readonly nameParam?: 'name' | 'uri' | 'taskId';
 }
 
 const BOTH: readonly Era[] = ['modern', 'legacy'];
@@ -65,6 +72,7 @@ const MODERN: readonly Era[] = ['modern'];
 const LEGACY: readonly Era[] = ['legacy'];
 
 const read = { mayAskInput: false, repeatable: true, cacheable: false } as const;
+const ofTask = { ...read, eras: MODERN, nameParam: 'taskId' } as const;
 const list = { eras: BOTH, mayAskInput: false, repeatable: true, cacheable: true } as const;
 
 export const METHODS: Readonly<Record<ClientMethod, MethodFacts>> = {
@@ -72,7 +80,15 @@ export const METHODS: Readonly<Record<ClientMethod, MethodFacts>> = {
   initialize: { ...read, eras: LEGACY, repeatable: false },
   ping: { ...read, eras: LEGACY },
   'tools/list': { ...list, capability: 'tools' },
-  'tools/call': { eras: BOTH, capability: 'tools', mayAskInput: true, repeatable: false, cacheable: false, nameParam: 'name' },
+  'tools/call': {
+    eras: BOTH,
+    capability: 'tools',
+    mayAskInput: true,
+    mayBecomeTask: true,
+    repeatable: false,
+    cacheable: false,
+    nameParam: 'name',
+  },
   'prompts/list': { ...list, capability: 'prompts' },
   'prompts/get': { ...read, eras: BOTH, capability: 'prompts', mayAskInput: true, nameParam: 'name' },
   'resources/list': { ...list, capability: 'resources' },
@@ -83,6 +99,10 @@ export const METHODS: Readonly<Record<ClientMethod, MethodFacts>> = {
   'subscriptions/listen': { ...read, eras: MODERN },
   'completion/complete': { ...read, eras: BOTH, capability: 'completions' },
   'logging/setLevel': { ...read, eras: LEGACY, capability: 'logging' },
+  'tasks/get': ofTask,
+  // A server ignores answers it has had already, and the second cancellation.
+  'tasks/update': ofTask,
+  'tasks/cancel': ofTask,
 };
 
 /** Names for the methods a client calls. */
@@ -102,6 +122,9 @@ export const method = {
   listen: 'subscriptions/listen',
   complete: 'completion/complete',
   setLogLevel: 'logging/setLevel',
+  getTask: 'tasks/get',
+  updateTask: 'tasks/update',
+  cancelTask: 'tasks/cancel',
 } as const satisfies Record<string, ClientMethod>;
 
 /** Names for what a server asks of a client: as requests in the legacy era, inside input-required results in the modern. */
@@ -126,6 +149,7 @@ export const notification = {
   rootsChanged: 'notifications/roots/list_changed',
   acknowledged: 'notifications/subscriptions/acknowledged',
   elicitationComplete: 'notifications/elicitation/complete',
+  taskChanged: 'notifications/tasks',
 } as const;
 
 /** The facts of a method, or undefined for one that is not in the table (an extension's). */

@@ -1,6 +1,7 @@
 // Shapes of the newest model, lowered to what a legacy revision can carry: what it does not know is left out, and content
 // it has no block for is put into one it has. Never invents a member.
 import { isObject, type JsonObject } from '../../jsonrpc/index.ts';
+import { extension, withoutExtension } from '../extension.ts';
 import type { LegacyRevision } from '../revision.ts';
 import { FACTS } from './facts.ts';
 
@@ -92,5 +93,6 @@ function lowerBlocks(blocks: unknown, revision: LegacyRevision): JsonObject[] {
 }
 
 export function lowerCapabilities(capabilities: JsonObject, revision: LegacyRevision): JsonObject {
-  return FACTS[revision].hints ? capabilities : omit(capabilities, ['completions']);
+  const known = withoutExtension(capabilities, extension.tasks);
+  return FACTS[revision].hints ? known : omit(known, ['completions']);
 }

@@ -43,6 +43,8 @@ export interface SubscriptionFilter {
   readonly promptsListChanged?: boolean;
   readonly resourcesListChanged?: boolean;
   readonly resourceSubscriptions?: readonly string[];
+  /** Tasks to hear of (SEP-2663). */
+  readonly taskIds?: readonly string[];
 }
 
 export interface LogMessage {
