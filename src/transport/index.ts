@@ -17,5 +17,6 @@ export {
 export { tap, tapChannel, type Observer, type Passing } from './tap.ts';
 export { eitherTransport, type TransportWithFallback } from './either.ts';
 export { httpTransport, type HttpTransportOptions } from './http/client.ts';
+export type { AuthorizedAnswer, AuthorizedRequest, Authorizer } from './http/authorizer.ts';
 export type { HeaderFunction, HeaderSource } from './http/headers.ts';
 export { sseTransport, type SseTransportOptions } from './sse/client.ts';

@@ -20,6 +20,7 @@ import {
   type SendOptions,
   type Transport,
 } from '../../jsonrpc/index.ts';
+import type { Authorizer } from './authorizer.ts';
 import { Cursor } from './cursor.ts';
 import { Endpoint, sessionOf } from './endpoint.ts';
 import { headerSource, serverUrl, targetOf, type HeaderSource } from './headers.ts';
@@ -33,6 +34,8 @@ export interface HttpTransportOptions {
   readonly url: string | URL;
   /** The user's own headers. Those that the transport sets itself are refused. */
   readonly headers?: HeaderSource;
+  /** Gives every request its credentials, and is shown every 401 and 403 before they are a fault. */
+  readonly authorizer?: Authorizer;
   /** Milliseconds to connect. Default 10,000. */
   readonly connectTimeoutMs?: number;
   /** Milliseconds until anything but a request is answered; a request waits as long as its caller. Default 30,000. */

@@ -3,15 +3,17 @@
 import { ParleyError } from '../../errors.ts';
 import type { Clock } from '../../base/index.ts';
 import type { Message } from '../../jsonrpc/index.ts';
+import { askAuthorized, type AuthorizedRequest, type Authorizer } from './authorizer.ts';
 import { lowerCased, type HeaderProvider, type Headers } from './headers.ts';
 import { EVENT_STREAM } from './reading.ts';
 import { faultOf, readRefusal } from './refusal.ts';
-import { HttpLine, type HttpAnswer } from './request.ts';
+import { HttpLine, type HttpAnswer, type HttpAsk } from './request.ts';
 
 export interface EndpointOptions {
   readonly connectTimeoutMs?: number;
   /** Milliseconds until a GET or DELETE is answered. Default 30,000. */
   readonly answerTimeoutMs?: number;
+  readonly authorizer?: Authorizer;
   readonly clock?: Clock;
 }
 
@@ -34,6 +36,7 @@ export class Endpoint {
   readonly answerTimeoutMs: number;
   readonly #url: URL;
   readonly #userHeaders: HeaderProvider;
+  readonly #authorizer: Authorizer | undefined;
   readonly #line: HttpLine;
   #sticky: Headers = {};
 
@@ -42,6 +45,7 @@ export class Endpoint {
     this.answerTimeoutMs = options.answerTimeoutMs ?? 30_000;
     this.#url = url;
     this.#userHeaders = userHeaders;
+    this.#authorizer = options.authorizer;
     this.#line = new HttpLine(url, target, options);
   }
 
@@ -56,7 +60,8 @@ export class Endpoint {
     const own = { accept: `application/json, ${EVENT_STREAM}`, 'content-type': 'application/json' };
     const headers = await this.#headers({ ...lowerCased(posting.headers ?? {}), ...own }, session, signal);
     const ask = { method: 'POST', url: posting.url ?? this.#url, headers, body: JSON.stringify(message), signal } as const;
-    return this.#line.ask(headersTimeoutMs === undefined ? ask : { ...ask, headersTimeoutMs });
+    const about = { by: posting.url === undefined ? 'user' : 'server', operation: operationOf(message) } as const;
+    return this.#ask(headersTimeoutMs === undefined ? ask : { ...ask, headersTimeoutMs }, about);
   }
 
   /**
@@ -71,7 +76,7 @@ export class Endpoint {
     const { signal, session, lastEventId } = options;
     const resume: Headers = lastEventId === undefined ? {} : { 'last-event-id': lastEventId };
     const headers = await this.#headers({ accept: EVENT_STREAM, ...resume }, session, signal);
-    const answer = await this.#line.ask({
+    const answer = await this.#ask({
       method: 'GET',
       url: this.#url,
       headers,
@@ -87,7 +92,7 @@ export class Endpoint {
   /** DELETEs the session; any answer will do. */
   async endSession(session: string, signal: AbortSignal): Promise<void> {
     const headers = await this.#headers({}, session, signal);
-    const answer = await this.#line.ask({
+    const answer = await this.#ask({
       method: 'DELETE',
       url: this.#url,
       headers,
@@ -102,11 +107,26 @@ export class Endpoint {
     return this.#line.close();
   }
 
+  #ask(
+    ask: HttpAsk,
+    about: Pick<AuthorizedRequest, 'by' | 'operation'> = { by: 'user', operation: ask.method },
+  ): Promise<HttpAnswer> {
+    const authorizer = this.#authorizer;
+    if (authorizer === undefined) return this.#line.ask(ask);
+    return askAuthorized(authorizer, ask, about, (authorized) => this.#line.ask(authorized));
+  }
+
   async #headers(perMessage: Headers, session: string | undefined, signal: AbortSignal): Promise<Headers> {
     // Some servers refuse whoever does not say what it is.
     const headers = { 'user-agent': 'parley', ...(await this.#userHeaders(signal)), ...this.#sticky, ...perMessage };
     return session === undefined ? headers : { ...headers, 'mcp-session-id': session };
   }
+}
+
+function operationOf(message: Message): string {
+  if (!('method' in message)) return 'reply';
+  const name = message.params?.['name'] ?? message.params?.['uri'];
+  return typeof name === 'string' ? `${message.method} ${name}` : message.method;
 }
 
 /** The session id of a successful answer: visible ASCII, as the specification has it. */

@@ -12,6 +12,8 @@ export type Headers = Readonly<Record<string, string>>;
 /** Gives the user's headers for one request. */
 export type HeaderProvider = (signal: AbortSignal) => Headers | Promise<Headers>;
 
+const FAILED = 'The function that gives the headers failed; nothing was sent.';
+
 /** Set by the transport or by HTTP itself. */
 const RESERVED = new Set([
   'accept',
@@ -59,7 +61,7 @@ export function headerSource(url: URL, source: HeaderSource = {}): HeaderProvide
     const fixed = { ...basic, ...checked(source) };
     return () => fixed;
   }
-  return async (signal) => ({ ...basic, ...checked(await ask(source, signal)) });
+  return async (signal) => ({ ...basic, ...checked(await givenBy(() => source({ signal }), signal, FAILED)) });
 }
 
 /** The same headers with their names in lower case, so that the same header given twice is one. */
@@ -98,8 +100,11 @@ function unescaped(text: string): string {
   }
 }
 
-/** What the user's function gives, or a rejection with the signal's reason as soon as it aborts. */
-async function ask(source: HeaderFunction, signal: AbortSignal): Promise<Headers> {
+/**
+ * What a function of the user's gives, or a rejection with the signal's reason as soon as it aborts.
+ * @throws ParleyError its own when it throws one, otherwise `internal` with the message `failed`
+ */
+export async function givenBy<T>(give: () => Promise<T>, signal: AbortSignal, failed: string): Promise<T> {
   if (signal.aborted) throw signal.reason as Error;
   let onAbort!: () => void;
   const aborted = new Promise<never>((_, reject) => {
@@ -107,10 +112,10 @@ async function ask(source: HeaderFunction, signal: AbortSignal): Promise<Headers
     signal.addEventListener('abort', onAbort, { once: true });
   });
   try {
-    return await Promise.race([source({ signal }), aborted]);
+    return await Promise.race([give(), aborted]);
   } catch (cause) {
     if (isParleyError(cause)) throw cause;
-    throw new ParleyError('internal', 'The function that gives the headers failed; nothing was sent.', { cause });
+    throw new ParleyError('internal', failed, { cause });
   } finally {
     signal.removeEventListener('abort', onAbort);
   }

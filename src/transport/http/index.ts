@@ -2,4 +2,5 @@ export { createHttpListener, type HttpListener, type HttpListenerOptions } from 
 export type { ListenOptions } from './listen.ts';
 export type { Accept, AcceptContext, HttpProfile, Inspection, Refusal, SessionChannel } from './profile.ts';
 export { httpTransport, type HttpTransportOptions } from './client.ts';
+export type { AuthorizedAnswer, AuthorizedRequest, Authorizer } from './authorizer.ts';
 export type { HeaderFunction, HeaderSource } from './headers.ts';

@@ -15,6 +15,8 @@ export interface HttpAsk {
   readonly url: URL;
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
+  /** Gives further headers for one address: asked for the first one and for each that a redirect leads to. */
+  readonly credentials?: (url: URL) => Promise<Readonly<Record<string, string>>>;
   readonly body?: string;
   /** Ends the exchange at any point, also while its body is read, and frees the socket. Its reason must be a ParleyError. */
   readonly signal: AbortSignal;
@@ -69,7 +71,8 @@ export class HttpLine {
   async ask(ask: HttpAsk): Promise<HttpAnswer> {
     let url = ask.url;
     for (let hops = 0; ; hops++) {
-      const response = await this.#once(url, ask);
+      const credentials = await ask.credentials?.(url);
+      const response = await this.#once(url, { ...ask, headers: { ...ask.headers, ...credentials } });
       const answer = new HttpAnswer(response, this.#target, ask.signal, this.#clock);
       const { location } = answer.headers;
       if (location === undefined || !REDIRECTS.includes(answer.status)) return answer;

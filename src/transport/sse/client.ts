@@ -17,6 +17,7 @@ import {
   type Transport,
 } from '../../jsonrpc/index.ts';
 import type { StreamEvent } from '../framing/event-stream.ts';
+import type { Authorizer } from '../http/authorizer.ts';
 import { Endpoint } from '../http/endpoint.ts';
 import { headerSource, serverUrl, targetOf, type HeaderSource } from '../http/headers.ts';
 import { readEvents } from '../http/reading.ts';
@@ -28,6 +29,8 @@ export interface SseTransportOptions {
   readonly url: string | URL;
   /** The user's own headers. Those that the transport sets itself are refused. */
   readonly headers?: HeaderSource;
+  /** Gives every request its credentials, and is shown every 401 and 403 before they are a fault. */
+  readonly authorizer?: Authorizer;
   /** Milliseconds to connect. Default 10,000. */
   readonly connectTimeoutMs?: number;
   /** Milliseconds until the stream names the address to post to. Default 10,000. */
