@@ -8,11 +8,12 @@ const ARROWS = {
   jsonrpc: ['base'],
   protocol: ['base', 'jsonrpc'],
   transport: ['base', 'jsonrpc'],
+  auth: ['base', 'jsonrpc', 'transport'],
   client: ['base', 'jsonrpc', 'protocol', 'transport'],
   server: ['base', 'jsonrpc', 'protocol', 'transport'],
-  host: ['base', 'jsonrpc', 'protocol', 'transport', 'client', 'server'],
-  agent: ['base', 'jsonrpc', 'protocol', 'transport', 'client', 'server', 'host'],
-  cli: ['base', 'jsonrpc', 'protocol', 'transport', 'client', 'server', 'host', 'agent'],
+  host: ['base', 'jsonrpc', 'protocol', 'transport', 'auth', 'client', 'server'],
+  agent: ['base', 'jsonrpc', 'protocol', 'transport', 'auth', 'client', 'server', 'host'],
+  cli: ['base', 'jsonrpc', 'protocol', 'transport', 'auth', 'client', 'server', 'host', 'agent'],
   testing: ['base', 'jsonrpc', 'protocol', 'transport', 'client', 'server', 'host'],
 };
 
@@ -23,6 +24,8 @@ const PACKAGES = {
   re2js: '^src/protocol/json-schema[.]ts$',
   'jsonc-parser': '^src/host/config/',
   '@ai-sdk': '^src/agent/providers/',
+  oauth4webapi: '^src/auth/',
+  jose: '^src/auth/',
 };
 
 /**
@@ -102,9 +105,9 @@ export default {
     },
     {
       name: 'processes-are-started-by-stdio',
-      comment: 'Only the stdio transport starts programs; the command may where it must.',
+      comment: 'Only the stdio transport starts programs; a sign-in opens the browser, and the command may where it must.',
       severity: 'error',
-      from: { path: '^src/', pathNot: [UNPUBLISHED, '^src/transport/stdio/', '^src/cli/'] },
+      from: { path: '^src/', pathNot: [UNPUBLISHED, '^src/transport/stdio/', '^src/auth/browser[.]ts$', '^src/cli/'] },
       to: { path: '^(node:)?child_process$' },
     },
     ...packages,

@@ -1,0 +1,450 @@
+// The authorizer of one MCP server: gives its requests their token, renews it once when it no longer serves, and has a person sign
+// in where one can be asked. Requests that are refused together share one flow, and nothing is tried for ever.
+import { isParleyError, ParleyError } from '../errors.ts';
+import { systemClock, type Clock } from '../base/index.ts';
+import { abortError } from '../jsonrpc/index.ts';
+import type { AuthorizedAnswer, AuthorizedRequest, Authorizer } from '../transport/http/index.ts';
+import { challengeOf, parseChallenges, scopesOf, type Challenge } from './challenge.ts';
+import { discover, discoverServer, sameIssuer, type Discovery } from './discover.ts';
+import { createGuard, isLoopbackUrl, type Guard, type Resolver } from './guard.ts';
+import { createKeeping, type Keeping, type SignIn } from './keeping.ts';
+import { obtain, renew, type Grant, type Interaction, type Means, type Question } from './obtain.ts';
+import { standingAt, type ClientIdentity } from './register.ts';
+import { canonicalResource, sameResource } from './resource.ts';
+import { untilAborted, type AuthStore } from './store.ts';
+import { shown } from './text.ts';
+import { revoke } from './token.ts';
+
+export interface AuthorizerOptions {
+  /** The MCP endpoint: https, or http on this machine. */
+  readonly serverUrl: string | URL;
+  readonly store: AuthStore;
+  readonly client: ClientIdentity;
+  /** Default: a person signs in. */
+  readonly grant?: Grant;
+  /** Who can be asked. Without it nothing interactive happens, and a sign-in that is needed is a fault that says so. */
+  readonly interact?: Interaction;
+  /** The server's name in the configuration, for messages. */
+  readonly name?: string;
+  /** `allowed` for a server that speaks 2025-03-26: sign-in then works without metadata. Default `refused`. */
+  readonly legacy?: 'allowed' | 'refused';
+  /** Host names of authorization servers that may be in a private network. */
+  readonly trustedHosts?: readonly string[];
+  readonly resolve?: Resolver;
+  readonly clock?: Clock;
+  /** Milliseconds since 1970. */
+  readonly now?: () => number;
+}
+
+/** What there is to say about a sign-in; no secrets. */
+export interface SignInStatus {
+  readonly issuer: string;
+  readonly resource: string;
+  readonly clientId: string;
+  readonly scopes: readonly string[];
+  /** Milliseconds since 1970. */
+  readonly expiresAt: number | undefined;
+  /** True when it can be renewed without a person. */
+  readonly renewable: boolean;
+}
+
+/** An authorizer with the acts of a person who signs in and out. */
+export interface OAuthAuthorizer extends Authorizer {
+  /**
+   * Signs in anew. `challenge` is the WWW-Authenticate header that asked for it, which may say where and for what.
+   * @throws ParleyError why it did not come to it
+   */
+  signIn(options?: { readonly challenge?: string | undefined; readonly signal?: AbortSignal }): Promise<void>;
+  /** Forgets the tokens, after telling the issuer that they are not needed any more, where it wants to know. */
+  signOut(options?: { readonly signal?: AbortSignal }): Promise<void>;
+  status(): Promise<SignInStatus | undefined>;
+}
+
+/** A token is renewed when so little of its life is left, in milliseconds. */
+const RENEW_BEFORE_MS = 30_000;
+const SILENT_FLOW_MS = 60_000;
+const PERSON_FLOW_MS = 600_000;
+const MAX_NONCE_TRIES = 3;
+/** Times that one operation may ask for more scopes, and for how long that is remembered. */
+const MAX_STEP_UPS = 2;
+const STEP_UP_MEMORY_MS = 600_000;
+const MAX_OPERATIONS = 256;
+/** Times that scopes may grow before a person has to sign in by themselves. */
+const MAX_GROWTHS = 3;
+const MAX_SCOPES = 64;
+const MAX_SCOPE_TEXT = 4_096;
+
+/**
+ * Returns an authorizer for one MCP server. Nothing is asked for before the server wants it.
+ * @throws ParleyError `config-invalid` when tokens could not be sent to the URL safely
+ * @see basic/authorization (2026-07-28)
+ */
+export function createAuthorizer(options: AuthorizerOptions): OAuthAuthorizer {
+  const serverUrl = new URL(options.serverUrl);
+  if (serverUrl.protocol !== 'https:' && !(serverUrl.protocol === 'http:' && isLoopbackUrl(serverUrl))) {
+    throw new ParleyError(
+      'config-invalid',
+      `Tokens are sent over https only, and ${serverUrl.origin} is not. Use its https URL.`,
+    );
+  }
+  return new ServerAuthorizer(serverUrl, options);
+}
+
+/** Tokens being got, for all who wait for them. */
+interface Flow {
+  /** The Authorization header they replace. */
+  readonly instead: string | undefined;
+  readonly over: Promise<void>;
+  readonly control: AbortController;
+  waiting: number;
+}
+
+class ServerAuthorizer implements OAuthAuthorizer {
+  readonly #serverUrl: URL;
+  readonly #server: string;
+  readonly #label: string;
+  readonly #options: AuthorizerOptions;
+  readonly #means: Means;
+  readonly #guard: Guard;
+  readonly #keeping: Keeping;
+  readonly #clock: Clock;
+  readonly #stepUps = new Map<string, { count: number; readonly since: number }>();
+  #growths = 0;
+  #loaded: Promise<void> | undefined;
+  #current: SignIn | undefined;
+  /** How the current token came, as long as no answer has shown that it serves. */
+  #unproven: 'renewed' | 'signed-in' | undefined;
+  #nonce: string | undefined;
+  #flow: Flow | undefined;
+
+  constructor(serverUrl: URL, options: AuthorizerOptions) {
+    const {
+      name,
+      store,
+      client,
+      grant = { kind: 'code' },
+      interact,
+      trustedHosts,
+      resolve,
+      clock = systemClock,
+      now = Date.now,
+    } = options;
+    this.#serverUrl = serverUrl;
+    this.#server = canonicalResource(serverUrl);
+    this.#label = name === undefined ? serverUrl.origin : `Server "${name}"`;
+    this.#options = options;
+    this.#clock = clock;
+    this.#guard = createGuard({ serverUrl, clock, ...(trustedHosts && { trustedHosts }), ...(resolve && { resolve }) });
+    this.#keeping = createKeeping(store, this.#server);
+    this.#means = { identity: client, grant, interact, guard: this.#guard, keeping: this.#keeping, now };
+  }
+
+  async headers(request: AuthorizedRequest, { signal }: { readonly signal: AbortSignal }): Promise<Record<string, string>> {
+    if (!this.#mayCarry(request)) return {};
+    await this.#load();
+    if (this.#isStale()) {
+      await this.#share(this.#authorization(), (flow) => this.#renewSilently(flow), signal).catch(() => {
+        // The old token may serve still; if not, the refusal says what is wrong.
+      });
+    }
+    const { tokens, key } = this.#current ?? {};
+    if (tokens === undefined) return {};
+    const authorization = this.#authorization()!;
+    if (key === undefined) return { authorization };
+    const { method, url } = request;
+    const proof = { method, url, accessToken: tokens.accessToken, nonce: this.#nonce, now: this.#means.now() };
+    return { authorization, dpop: await key.prove(proof) };
+  }
+
+  async challenged(answer: AuthorizedAnswer, { signal }: { readonly signal: AbortSignal }): Promise<'again' | 'refused'> {
+    if (!this.#mayCarry(answer)) return 'refused';
+    await this.#load();
+    const challenges = parseChallenges(answer.headers['www-authenticate']);
+    const challenge = challengeOf(challenges, 'dpop', 'bearer');
+    if (answer.sent['dpop'] !== undefined && challenge?.params.get('error') === 'use_dpop_nonce') {
+      this.#takeNonce(answer);
+      return answer.attempt <= MAX_NONCE_TRIES ? 'again' : 'refused';
+    }
+    if (answer.status === 403) return this.#stepUp(answer, challenge, signal);
+    // Another scheme is none of ours; without any the metadata may say what is wanted.
+    if (challenge === undefined && challenges.length > 0) return 'refused';
+    const { authorization } = answer.sent;
+    await this.#share(authorization, (flow) => this.#replace(authorization, challenge, flow), signal).catch((error: unknown) => {
+      throw this.#explained(error, answer);
+    });
+    return 'again';
+  }
+
+  answered(answer: AuthorizedAnswer): void {
+    if (answer.sent['authorization'] === undefined) return;
+    this.#takeNonce(answer);
+    this.#proven(answer);
+  }
+
+  async signIn({
+    challenge,
+    signal = never(),
+  }: { readonly challenge?: string | undefined; readonly signal?: AbortSignal } = {}): Promise<void> {
+    await this.#load();
+    const wanted = challengeOf(parseChallenges(challenge), 'dpop', 'bearer');
+    const act = async (flow: AbortSignal) => {
+      const found = await this.#discover(wanted, flow);
+      await this.#obtain(found, wanted, scopesOf(wanted?.params.get('scope')), flow);
+    };
+    await this.#share(this.#authorization(), act, signal).catch((error: unknown) => {
+      throw this.#explained(error);
+    });
+  }
+
+  async signOut({ signal = never() }: { readonly signal?: AbortSignal } = {}): Promise<void> {
+    const kept = await this.#keeping.load();
+    this.#current = undefined;
+    if (kept === undefined) return;
+    await this.#revoke(kept, signal).catch(() => {
+      // They are forgotten here in any case.
+    });
+    await this.#keeping.forget(kept);
+  }
+
+  async status(): Promise<SignInStatus | undefined> {
+    const kept = await this.#keeping.load();
+    if (kept === undefined) return undefined;
+    const { issuer, resource, clientId, tokens } = kept;
+    const scopes = tokens.granted ?? tokens.requested;
+    return { issuer, resource, clientId, scopes, expiresAt: tokens.expiresAt, renewable: this.#isRenewable(kept) };
+  }
+
+  /** A token goes to the configured URL, with or without a slash at its end, and to what the server names of its own origin. */
+  #mayCarry({ url, by }: AuthorizedRequest): boolean {
+    if (url.origin !== this.#serverUrl.origin) return false;
+    return by === 'server' || sameResource(url.href, this.#serverUrl);
+  }
+
+  #load(): Promise<void> {
+    return (this.#loaded ??= this.#keeping.load().then(
+      (kept) => void (this.#current = kept),
+      (error: unknown) => {
+        this.#loaded = undefined;
+        throw error;
+      },
+    ));
+  }
+
+  #authorization(): string | undefined {
+    const tokens = this.#current?.tokens;
+    if (tokens === undefined) return undefined;
+    return `${tokens.type === 'dpop' ? 'DPoP' : 'Bearer'} ${tokens.accessToken}`;
+  }
+
+  #isRenewable({ tokens }: SignIn): boolean {
+    return tokens.refreshToken !== undefined || this.#means.grant.kind !== 'code';
+  }
+
+  #isStale(): boolean {
+    const current = this.#current;
+    if (current?.tokens.expiresAt === undefined || this.#unproven !== undefined) return false;
+    return current.tokens.expiresAt - this.#means.now() <= RENEW_BEFORE_MS && this.#isRenewable(current);
+  }
+
+  async #renewSilently(signal: AbortSignal): Promise<void> {
+    const current = this.#current;
+    if (current?.tokens.refreshToken !== undefined) {
+      const renewed = await renew(current, this.#means, signal);
+      if (renewed !== undefined) return this.#take(renewed, 'renewed');
+    }
+    if (this.#means.grant.kind === 'code') return;
+    await this.#obtain(await this.#discover(undefined, signal), undefined, [], signal);
+  }
+
+  /** Replaces a token that the server refused with 401, or the want of one. */
+  async #replace(refused: string | undefined, challenge: Challenge | undefined, signal: AbortSignal): Promise<void> {
+    const before = this.#current;
+    this.#current = await this.#keeping.load();
+    // Another process may have signed in.
+    if (this.#current !== undefined && this.#authorization() !== refused) return void (this.#unproven = undefined);
+    if (this.#current !== undefined && this.#unproven === 'signed-in' && before !== undefined) {
+      throw new ParleyError(
+        'auth-required',
+        `${this.#label} refuses the token that it was just given. Check the account and its rights.`,
+      );
+    }
+    const current = this.#current;
+    const canRenew = current?.tokens.refreshToken !== undefined && this.#unproven === undefined;
+    if (!canRenew && this.#means.grant.kind === 'code' && this.#means.interact === undefined)
+      throw this.#needsPerson('wants you to sign in');
+    const found = await this.#discover(challenge, signal);
+    if (canRenew && this.#isFor(found, current)) {
+      const renewed = await renew(current, this.#means, signal);
+      if (renewed !== undefined) return this.#take(renewed, 'renewed');
+    }
+    await this.#obtain(found, challenge, scopesOf(challenge?.params.get('scope')), signal);
+  }
+
+  async #stepUp(answer: AuthorizedAnswer, challenge: Challenge | undefined, signal: AbortSignal): Promise<'again' | 'refused'> {
+    this.#proven(answer);
+    const { authorization } = answer.sent;
+    const text = challenge?.params.get('scope') ?? '';
+    const wanted = scopesOf(text);
+    const requested = this.#current?.tokens.requested;
+    if (challenge?.params.get('error') !== 'insufficient_scope' || authorization === undefined || requested === undefined)
+      return 'refused';
+    // Somebody else stepped up meanwhile, and perhaps far enough.
+    if (authorization !== this.#authorization()) return 'again';
+    if (wanted.every((scope) => requested.includes(scope))) return 'refused';
+    if (wanted.length > MAX_SCOPES || text.length > MAX_SCOPE_TEXT || !this.#mayGrow(answer.operation)) return 'refused';
+    const act = async (flow: AbortSignal) => {
+      if (this.#means.grant.kind === 'code' && this.#means.interact === undefined) throw this.#needsPerson('wants more rights');
+      await this.#obtain(await this.#discover(challenge, flow), challenge, wanted, flow);
+    };
+    await this.#share(authorization, act, signal).catch((error: unknown) => {
+      throw this.#explained(error, answer);
+    });
+    return 'again';
+  }
+
+  #mayGrow(operation: string): boolean {
+    const now = this.#clock.now();
+    const known = this.#stepUps.get(operation);
+    const entry = known === undefined || now - known.since > STEP_UP_MEMORY_MS ? { count: 0, since: now } : known;
+    if (entry.count >= MAX_STEP_UPS || this.#growths >= MAX_GROWTHS) return false;
+    entry.count++;
+    this.#growths++;
+    this.#stepUps.delete(operation);
+    this.#stepUps.set(operation, entry);
+    if (this.#stepUps.size > MAX_OPERATIONS) this.#stepUps.delete(this.#stepUps.keys().next().value!);
+    return true;
+  }
+
+  #discover(challenge: Challenge | undefined, signal: AbortSignal): Promise<Discovery> {
+    const issuers = [this.#current?.issuer, this.#means.identity.registered?.issuer].filter((issuer) => issuer !== undefined);
+    return discover(this.#serverUrl, {
+      guard: this.#guard,
+      resourceMetadata: challenge?.params.get('resource_metadata'),
+      preferredIssuers: issuers,
+      knownIssuer: this.#means.identity.registered?.issuer,
+      legacy: this.#options.legacy ?? 'refused',
+      acceptBroader: async (resource) =>
+        resource === this.#current?.resource ||
+        this.#confirm({ kind: 'broader-resource', server: this.#server, resource }, signal),
+      signal,
+    });
+  }
+
+  #isFor({ server, resource }: Discovery, signIn: SignIn): boolean {
+    return signIn.issuer === server.issuer && signIn.resource === resource;
+  }
+
+  async #obtain(
+    found: Discovery,
+    challenge: Challenge | undefined,
+    wanted: readonly string[],
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { server } = found;
+    let earlier = this.#current;
+    if (earlier !== undefined && !sameIssuer(earlier.issuer, server.issuer)) {
+      const question: Question = { kind: 'issuer-changed', server: this.#server, from: earlier.issuer, to: server.issuer };
+      if (!(await this.#confirm(question, signal))) {
+        const change = `${shown(server.issuer)} instead of ${shown(earlier.issuer)}`;
+        throw this.#needsPerson(`now has another authorization server: ${change}. Nothing was sent there`);
+      }
+      await this.#keeping.forget(earlier);
+      earlier = undefined;
+    }
+    const basic = wanted.length > 0 ? wanted : (found.scopes ?? []);
+    const scopes = new Set([...(earlier?.tokens.requested ?? []), ...basic]);
+    const supported = server.scopes_supported;
+    // It is no scope of the resource, so the authorization server alone knows whether there is one.
+    if (this.#means.grant.kind === 'code' && supported?.includes('offline_access')) scopes.add('offline_access');
+    else scopes.delete('offline_access');
+    const bound = found.dpopRequired || challenge?.scheme === 'dpop' || earlier?.key !== undefined;
+    const signIn = await obtain(found, { scopes: [...scopes], earlier, bound, signal }, this.#means);
+    if (earlier !== undefined) await this.#keeping.replaced(earlier, signIn);
+    this.#take(signIn, 'signed-in');
+  }
+
+  async #confirm(question: Question, signal: AbortSignal): Promise<boolean> {
+    return (await this.#means.interact?.confirm?.(question, { signal })) === true;
+  }
+
+  #take(signIn: SignIn, how: 'renewed' | 'signed-in'): void {
+    this.#current = signIn;
+    this.#unproven = how;
+  }
+
+  #proven({ sent }: AuthorizedAnswer): void {
+    if (sent['authorization'] === this.#authorization()) this.#unproven = undefined;
+  }
+
+  #takeNonce({ headers }: AuthorizedAnswer): void {
+    const nonce = headers['dpop-nonce'];
+    if (typeof nonce === 'string' && /^[\x21\x23-\x5b\x5d-\x7e]{1,1024}$/.test(nonce)) this.#nonce = nonce;
+  }
+
+  async #revoke({ issuer, tokens }: SignIn, signal: AbortSignal): Promise<void> {
+    const server = await discoverServer(issuer, { guard: this.#guard, signal });
+    const standing = standingAt(server, this.#means.identity);
+    const client = standing.kind === 'known' ? standing.client : await this.#keeping.registration(issuer, this.#means.now());
+    if (server.revocation_endpoint === undefined || client === undefined) return;
+    await revoke({ server, client, guard: this.#guard, signal }, tokens.refreshToken ?? tokens.accessToken);
+  }
+
+  /**
+   * Waits for the flow that replaces `instead`; starts it with `act` when there is none. Does nothing when something else has been
+   * put in its place already. A flow that nobody waits for any more is ended.
+   */
+  async #share(instead: string | undefined, act: (signal: AbortSignal) => Promise<void>, signal: AbortSignal): Promise<void> {
+    while (this.#flow !== undefined && this.#flow.instead !== instead) {
+      await untilAborted(
+        this.#flow.over.catch(() => {}),
+        signal,
+      );
+    }
+    const current = this.#authorization();
+    if (this.#flow === undefined && current !== undefined && current !== instead) return;
+    const flow = (this.#flow ??= this.#begin(instead, act));
+    flow.waiting++;
+    try {
+      await untilAborted(flow.over, signal);
+    } finally {
+      if (--flow.waiting === 0) flow.control.abort(new ParleyError('aborted', 'Nobody waits for the sign-in any more.'));
+    }
+  }
+
+  #begin(instead: string | undefined, act: (signal: AbortSignal) => Promise<void>): Flow {
+    const control = new AbortController();
+    const ms = this.#means.interact === undefined ? SILENT_FLOW_MS : PERSON_FLOW_MS;
+    const timer = this.#clock.after(ms, () =>
+      control.abort(new ParleyError('timeout', `${this.#label}: the sign-in took too long.`, { details: { afterMs: ms } })),
+    );
+    const over = untilAborted(act(control.signal), control.signal).finally(() => {
+      timer.cancel();
+      this.#flow = undefined;
+    });
+    return { instead, over, control, waiting: 0 };
+  }
+
+  #needsPerson(why: string): ParleyError {
+    const { name } = this.#options;
+    const remedy = name === undefined ? 'Sign in where a person can be asked.' : `Run \`parley mcp login ${name}\`.`;
+    return new ParleyError('auth-required', `${this.#label} ${why}. ${remedy}`);
+  }
+
+  /** The same fault with what the caller may want to know about the refusal. */
+  #explained(error: unknown, answer?: AuthorizedAnswer): unknown {
+    if (!isParleyError(error)) return error;
+    const { name } = this.#options;
+    const challenge = answer?.headers['www-authenticate'];
+    const details = {
+      ...error.details,
+      ...(name === undefined ? {} : { server: name }),
+      ...(answer === undefined ? {} : { status: answer.status }),
+      ...(challenge === undefined ? {} : { challenge }),
+    };
+    return new ParleyError(error.code, error.message, { cause: error.cause, retryable: error.retryable, details });
+  }
+}
+
+function never(): AbortSignal {
+  return new AbortController().signal;
+}
