@@ -20,7 +20,10 @@ describe('connecting', () => {
       expect(request.params?.['_meta']).toEqual({
         'io.modelcontextprotocol/protocolVersion': '2026-07-28',
         'io.modelcontextprotocol/clientInfo': { name: 'me', version: '9' },
-        'io.modelcontextprotocol/clientCapabilities': { roots: { listChanged: true } },
+        'io.modelcontextprotocol/clientCapabilities': {
+          roots: { listChanged: true },
+          extensions: { 'io.modelcontextprotocol/tasks': {} },
+        },
       });
     }
     await session.close();

@@ -2,7 +2,7 @@
 import { isParleyError, ParleyError, RpcError } from '../errors.ts';
 import { systemClock, type Clock } from '../base/index.ts';
 import { abortError, seconds, type JsonObject, type Transport } from '../jsonrpc/index.ts';
-import { isExtensionId, type Implementation, type Revision } from '../protocol/index.ts';
+import { extension, isExtensionId, type Implementation, type Revision } from '../protocol/index.ts';
 import { VERSION } from '../version.ts';
 import { createCache, type Cache } from './cache.ts';
 import { capabilitiesOf, type InputHandlers } from './inputs.ts';
@@ -15,7 +15,10 @@ export interface ConnectOptions {
   readonly client?: Implementation;
   /** What the server may ask of us; each handler is declared as a capability. Default: nothing. */
   readonly inputs?: InputHandlers;
-  /** Settings of protocol extensions to declare, by their identifiers, such as `com.example/charts`. */
+  /**
+   * Settings of protocol extensions to declare, by their identifiers, such as `com.example/charts`. Default: tasks alone, which
+   * every call follows to their end by itself; what is given here replaces that.
+   */
   readonly extensions?: Readonly<Record<string, JsonObject>>;
   /** Revisions that may be spoken, newest first. Default: all. */
   readonly revisions?: readonly Revision[];
@@ -50,7 +53,8 @@ export interface ConnectOptions {
  */
 export async function connect(transport: Transport, options: ConnectOptions = {}): Promise<Session> {
   const { inputs = {}, clock = systemClock, connectTimeoutMs = 30_000 } = options;
-  const stray = Object.keys(options.extensions ?? {}).find((id) => !isExtensionId(id));
+  const { extensions = { [extension.tasks]: {} } } = options;
+  const stray = Object.keys(extensions).find((id) => !isExtensionId(id));
   if (stray !== undefined) {
     throw new ParleyError('usage', `"${stray}" cannot name an extension. Name it with a prefix, as in com.example/charts.`);
   }
@@ -61,7 +65,7 @@ export async function connect(transport: Transport, options: ConnectOptions = {}
     const negotiated = await negotiate(transport, {
       terms: {
         client: options.client ?? { name: 'parley', version: VERSION },
-        capabilities: { ...capabilitiesOf(inputs), ...(options.extensions && { extensions: options.extensions }) },
+        capabilities: { ...capabilitiesOf(inputs), ...(Object.keys(extensions).length > 0 && { extensions }) },
       },
       revisions: options.revisions,
       remembered: options.remembered,
@@ -80,6 +84,7 @@ export async function connect(transport: Transport, options: ConnectOptions = {}
       principal: options.principal ?? '',
       walkLimits: options.walkLimits,
       maxRounds: options.maxRounds,
+      maxCallMs: options.maxCallMs,
     });
   } catch (error) {
     if (signal.aborted) throw abortError(signal, `Connecting to ${transport.target}`);

@@ -3,7 +3,7 @@
 import { isParleyError, ParleyError, RpcError } from '../errors.ts';
 import { sleep, type Clock } from '../base/index.ts';
 import { abortError, type JsonObject } from '../jsonrpc/index.ts';
-import type { Decoded, InputAnswers, InputWanted } from '../protocol/index.ts';
+import type { Answered, Decoded, InputAnswers, InputWanted } from '../protocol/index.ts';
 import { answerInput, type InputHandlers } from './inputs.ts';
 
 export interface RoundsOptions {
@@ -16,13 +16,13 @@ export interface RoundsOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Makes attempts until the result is complete; `attempt` is called once a round with the answers of the round before. */
+/** Makes attempts until there is a result or a task; `attempt` is called once a round with the answers of the round before. */
 export async function completeRounds(
   what: string,
   first: InputWanted,
   attempt: (answers: InputAnswers) => Promise<Decoded>,
   options: RoundsOptions,
-): Promise<JsonObject> {
+): Promise<Answered> {
   const { maxRounds = 8, maxMs = 1_800_000, clock } = options;
   const startedAt = clock.now();
   let wanted = first;
@@ -38,14 +38,14 @@ export async function completeRounds(
       pauseMs *= 2;
     }
     const decoded = await attempt(answers);
-    if (decoded.type === 'complete') return decoded.result;
+    if (decoded.type !== 'input') return decoded;
     wanted = decoded;
   }
   throw tooLong(what, 'rounds', maxRounds);
 }
 
 /** All answers or none: a request of a kind that is not handled refuses the whole result before anybody is asked. */
-async function gather(what: string, wanted: InputWanted, options: RoundsOptions): Promise<InputAnswers> {
+export async function gather(what: string, wanted: InputWanted, options: RoundsOptions): Promise<InputAnswers> {
   const controller = new AbortController();
   const signal = options.signal === undefined ? controller.signal : AbortSignal.any([options.signal, controller.signal]);
   const responses = new Map<string, JsonObject>();
@@ -66,7 +66,8 @@ async function gather(what: string, wanted: InputWanted, options: RoundsOptions)
   return { responses, state: wanted.state };
 }
 
-function tooLong(what: string, limit: string, allowed: number): ParleyError {
+/** The fault of a server that asks on and on. */
+export function tooLong(what: string, limit: string, allowed: number): ParleyError {
   return new ParleyError('limit', `${what} was given up: the server kept asking for input (${limit} is ${String(allowed)}).`, {
     details: { limit, allowed },
   });

@@ -33,6 +33,7 @@ import {
   readResourceTemplates,
   readTools,
   freshFor,
+  type Answered,
   type CallToolResult,
   type ClientDialect,
   type ClientMethod,
@@ -60,18 +61,27 @@ import { answerInput, type InputHandlers } from './inputs.ts';
 import { hold, type Negotiated } from './negotiate.ts';
 import { walkPages, WALK_LIMITS, type Listing, type WalkLimits } from './pages.ts';
 import { completeRounds } from './rounds.ts';
+import type { TaskHandle } from './task.ts';
+import { Tasks } from './tasks.ts';
 import { Listeners, readChange, type Change, type Watch } from './watch.ts';
 
 export interface CallOptions {
   readonly signal?: AbortSignal;
   /** Milliseconds without an answer or progress. Default 60,000. */
   readonly timeoutMs?: number;
-  /** Milliseconds in all, one attempt. Default 600,000. */
+  /**
+   * Milliseconds in all, one attempt. Default 600,000. For a call that becomes a task, also from then to its end, people included:
+   * default 1,800,000, or a day when its handle was asked for.
+   */
   readonly maxMs?: number;
   readonly onProgress?: (progress: Progress) => void;
   /** `fresh` asks the server even when an answer is still fresh. Default `reuse`. */
   readonly cache?: 'reuse' | 'fresh';
 }
+
+/** What became of a call that may go on as a task. */
+export type StartedCall =
+  { readonly type: 'result'; readonly result: CallToolResult } | { readonly type: 'task'; readonly task: TaskHandle };
 
 /** What a session tells by itself. */
 export type News =
@@ -101,8 +111,18 @@ export interface Session extends AsyncDisposable {
   listPrompts(options?: CallOptions): Promise<Listing<Prompt>>;
   listResources(options?: CallOptions): Promise<Listing<Resource>>;
   listResourceTemplates(options?: CallOptions): Promise<Listing<ResourceTemplate>>;
-  /** Calls a tool. Never sent twice, except when the server refused its headers unread (-32020). */
+  /**
+   * Calls a tool. Never sent twice, except when the server refused its headers unread (-32020). A call that the server makes a task
+   * is followed to its end: its status is progress, what it asks goes to the same handlers, and giving up cancels it.
+   */
   callTool(name: string, args?: JsonObject, options?: CallOptions): Promise<CallToolResult>;
+  /** As `callTool`, but a call that becomes a task resolves with its handle at once. `signal` and the rest then go with the task. */
+  startTool(name: string, args?: JsonObject, options?: CallOptions): Promise<StartedCall>;
+  /**
+   * Follows a task that an earlier session was given. @throws ParleyError `outcome-unknown` when the server does not know it,
+   * `unsupported` in revisions without tasks
+   */
+  resumeTask(id: string, options?: CallOptions): Promise<TaskHandle>;
   readResource(uri: string, options?: CallOptions): Promise<ReadResourceResult>;
   getPrompt(name: string, args?: Readonly<Record<string, string>>, options?: CallOptions): Promise<GetPromptResult>;
   complete(params: CompleteParams, options?: CallOptions): Promise<CompleteResult>;
@@ -128,7 +148,11 @@ export interface SessionOptions {
   readonly principal: string;
   readonly walkLimits: WalkLimits | undefined;
   readonly maxRounds: number | undefined;
+  readonly maxCallMs: number | undefined;
 }
+
+/** Milliseconds for a call that becomes a task: when its result is waited for, and when its handle is. */
+const MAX_TASK_MS = { followed: 1_800_000, handled: 86_400_000 } as const;
 
 export class LiveSession implements Session {
   readonly era: Era;
@@ -143,6 +167,7 @@ export class LiveSession implements Session {
   readonly #dialect: ClientDialect;
   readonly #source = createFeed<News>();
   readonly #listeners: Listeners;
+  readonly #tasks: Tasks;
   /** Argument headers by tool name, where the transport has headers; learned from tools/list. */
   readonly #headers = new Map<string, readonly ParamHeader[]>();
   /** Counts changes by method, so that a list fetched while it changed is not kept as fresh. */
@@ -169,7 +194,11 @@ export class LiveSession implements Session {
       lost: (why) =>
         this.#source.emit({ type: 'problem', problem: { kind: 'undelivered', message: `Changes are no longer heard: ${why}.` } }),
     });
-    void line.peer.ended.then(() => {
+    const { clock, inputs: handlers, maxRounds } = options;
+    const request = (name: string, params: JsonObject, given: CallOptions) => this.request(name, params, given);
+    this.#tasks = new Tasks({ clock, handlers, maxRounds, request }, facts.capabilities);
+    void line.peer.ended.then(({ error }) => {
+      this.#tasks.stop(error);
       this.#listeners.close();
       this.#source.end();
     });
@@ -206,15 +235,19 @@ export class LiveSession implements Session {
   }
 
   async callTool(name: string, args?: JsonObject, options: CallOptions = {}): Promise<CallToolResult> {
-    const params = args === undefined ? { name } : { name, arguments: args };
-    try {
-      return readCallToolResult(await this.request(method.callTool, params, options));
-    } catch (error) {
-      if (!(error instanceof RpcError) || error.code !== mcpCode.headerMismatch || this.channel.kind !== 'http') throw error;
-      // The server refused the headers, so the tool's schema changed: learn it anew, then once more (streamable-http, "Client Behavior").
-      await this.listTools({ cache: 'fresh', ...(options.signal && { signal: options.signal }) });
-      return readCallToolResult(await this.request(method.callTool, params, options));
-    }
+    return readCallToolResult(await this.#call(name, args, options, (params) => this.request(method.callTool, params, options)));
+  }
+
+  async startTool(name: string, args?: JsonObject, options: CallOptions = {}): Promise<StartedCall> {
+    const { answered } = await this.#call(name, args, options, (params) => this.#perform(method.callTool, params, options));
+    if (answered.type === 'complete') return { type: 'result', result: readCallToolResult(answered.result) };
+    const { maxMs = MAX_TASK_MS.handled } = options;
+    return { type: 'task', task: this.#tasks.follow(method.callTool, answered.task, { ...options, maxMs }) };
+  }
+
+  async resumeTask(id: string, options: CallOptions = {}): Promise<TaskHandle> {
+    const { maxMs = MAX_TASK_MS.handled } = options;
+    return this.#tasks.resume(method.callTool, id, { ...options, maxMs });
   }
 
   readResource(uri: string, options: CallOptions = {}): Promise<ReadResourceResult> {
@@ -279,24 +312,55 @@ export class LiveSession implements Session {
     return this.close();
   }
 
-  /** One request with its rounds of input. */
+  /** A call of a tool, once more when its headers were refused. */
+  async #call<T>(
+    name: string,
+    args: JsonObject | undefined,
+    options: CallOptions,
+    send: (params: JsonObject) => Promise<T>,
+  ): Promise<T> {
+    const params = args === undefined ? { name } : { name, arguments: args };
+    try {
+      return await send(params);
+    } catch (error) {
+      if (!(error instanceof RpcError) || error.code !== mcpCode.headerMismatch || this.channel.kind !== 'http') throw error;
+      // The server refused the headers, so the tool's schema changed: learn it anew, then once more (streamable-http, "Client Behavior").
+      await this.listTools({ cache: 'fresh', ...(options.signal && { signal: options.signal }) });
+      return send(params);
+    }
+  }
+
+  /** One request with its rounds of input, and its task when it becomes one. */
   async #ask(
     name: string,
     params: JsonObject | undefined,
     options: CallOptions,
   ): Promise<{ result: JsonObject; rounds: 'none' | 'some' }> {
+    const { answered, rounds } = await this.#perform(name, params, options);
+    if (answered.type === 'complete') return { result: answered.result, rounds };
+    const { maxMs = this.#options.maxCallMs ?? MAX_TASK_MS.followed } = options;
+    const task = this.#tasks.follow(name, answered.task, { ...options, maxMs });
+    return { result: await task.outcome, rounds };
+  }
+
+  /** One request with its rounds of input. */
+  async #perform(
+    name: string,
+    params: JsonObject | undefined,
+    options: CallOptions,
+  ): Promise<{ answered: Answered; rounds: 'none' | 'some' }> {
     if (Object.hasOwn(METHODS, name) && !this.#dialect.has(name as ClientMethod)) {
       throw new ParleyError('unsupported', `${name} does not exist in revision ${this.revision}, which this server speaks.`);
     }
     const first = await this.#attempt(name, params, undefined, options);
-    if (first.type === 'complete') return { result: first.result, rounds: 'none' };
-    const result = await completeRounds(name, first, (answers) => this.#attempt(name, params, answers, options), {
+    if (first.type !== 'input') return { answered: first, rounds: 'none' };
+    const answered = await completeRounds(name, first, (answers) => this.#attempt(name, params, answers, options), {
       handlers: this.#options.inputs,
       clock: this.#options.clock,
       signal: options.signal,
       ...(this.#options.maxRounds !== undefined && { maxRounds: this.#options.maxRounds }),
     });
-    return { result, rounds: 'some' };
+    return { answered, rounds: 'some' };
   }
 
   /** One attempt: encoded, sent, decoded. */
@@ -411,6 +475,9 @@ export class LiveSession implements Session {
         break;
       case 'resource-updated':
         stale(method.readResource, change.uri);
+        break;
+      case 'task-changed':
+        this.#tasks.wake(change.taskId);
         break;
       default:
         change satisfies never;

@@ -8,7 +8,8 @@ import { metaKey, metaOf, method, notification, type SubscriptionFilter } from '
 /** A change a server announced. */
 export type Change =
   | { readonly type: 'tools-changed' | 'prompts-changed' | 'resources-changed' }
-  | { readonly type: 'resource-updated'; readonly uri: string };
+  | { readonly type: 'resource-updated'; readonly uri: string }
+  | { readonly type: 'task-changed'; readonly taskId: string };
 
 /** A standing wish to hear of changes; they arrive in the session's `news`. */
 export interface Watch {
@@ -31,6 +32,10 @@ export function readChange(message: Notification): Change | undefined {
       const uri = message.params?.['uri'];
       return typeof uri === 'string' ? { type: 'resource-updated', uri } : undefined;
     }
+    case notification.taskChanged: {
+      const taskId = message.params?.['taskId'];
+      return typeof taskId === 'string' ? { type: 'task-changed', taskId } : undefined;
+    }
     default:
       return undefined;
   }
@@ -47,6 +52,8 @@ function wants(filter: SubscriptionFilter, change: Change): boolean {
     case 'resource-updated':
       // A subscribed folder may announce its members, so the URI itself is not compared.
       return (filter.resourceSubscriptions?.length ?? 0) > 0;
+    case 'task-changed':
+      return filter.taskIds?.includes(change.taskId) === true;
     default:
       return change satisfies never;
   }
@@ -59,6 +66,7 @@ function missed(filter: SubscriptionFilter): Change[] {
     ...(filter.promptsListChanged ? [{ type: 'prompts-changed' } as const] : []),
     ...(filter.resourcesListChanged ? [{ type: 'resources-changed' } as const] : []),
     ...(filter.resourceSubscriptions ?? []).map((uri) => ({ type: 'resource-updated', uri }) as const),
+    ...(filter.taskIds ?? []).map((taskId) => ({ type: 'task-changed', taskId }) as const),
   ];
 }
 
