@@ -143,7 +143,7 @@ export class Core {
     const name = request.method;
     const capability = factsOf(name)?.capability;
     if (!dialect.has(name) || (capability !== undefined && this.capabilities[capability] === undefined)) {
-      throw new RpcError(rpcCode.methodNotFound, `Method not found: ${name.slice(0, 128)}`);
+      throw methodNotFound(name);
     }
     switch (name) {
       case 'server/discover':
@@ -170,13 +170,9 @@ export class Core {
         if (this.watchers.size >= MAX_WATCHERS)
           throw new RpcError(rpcCode.internalError, 'There are too many subscriptions. Try again later');
         return listen(this.watchers, this.capabilities, call);
-      case 'initialize':
-      case 'logging/setLevel':
-      case 'resources/subscribe':
-      case 'resources/unsubscribe':
-        throw new RpcError(rpcCode.methodNotFound, `Method not found: ${name}`);
       default:
-        return name satisfies never;
+        // Those of a session, which its line answers, and of extensions that are not offered here.
+        throw methodNotFound(name);
     }
   }
 
@@ -205,4 +201,8 @@ export class Core {
     this.#capabilities = undefined;
     this.watchers.changed(kind);
   }
+}
+
+function methodNotFound(name: string): RpcError {
+  return new RpcError(rpcCode.methodNotFound, `Method not found: ${name.slice(0, 128)}`);
 }

@@ -6,7 +6,6 @@ import { inputMethod } from '../method.ts';
 import type { LegacyRevision } from '../revision.ts';
 import type { ClientCapabilities, InputRequest } from '../schema/index.ts';
 import { FACTS } from './facts.ts';
-import { omit } from './lower.ts';
 
 /** @throws RpcError -32600 when the client did not declare that it answers this, or the revision cannot carry it */
 export function askLegacy(request: InputRequest, capabilities: ClientCapabilities, revision: LegacyRevision): InputRequest {
@@ -45,6 +44,7 @@ function lowerField(field: JsonObject): JsonObject {
 function lowerSampling(params: JsonObject, revision: LegacyRevision): JsonObject {
   const { samplingTools, blocks } = FACTS[revision];
   if (samplingTools) return params;
+  if (params['tools'] !== undefined || params['toolChoice'] !== undefined) throw cannotCarry(revision, 'tools in sampling');
   const messages = (params['messages'] as readonly JsonObject[]).map((message) => {
     const { content } = message;
     const only = Array.isArray(content) && content.length === 1 ? (content[0] as unknown) : content;
@@ -53,7 +53,7 @@ function lowerSampling(params: JsonObject, revision: LegacyRevision): JsonObject
     }
     return { ...message, content: only };
   });
-  return { ...omit(params, ['tools', 'toolChoice']), messages };
+  return { ...params, messages };
 }
 
 function cannotCarry(revision: LegacyRevision, what: string): RpcError {
