@@ -64,7 +64,10 @@ function question(
       end();
       reader.close();
     };
-    const abort = () => finish(() => reject(signal?.reason as Error));
+    const abort = () => {
+      stderr.write('\n');
+      finish(() => reject(signal?.reason as Error));
+    };
     signal?.addEventListener('abort', abort, { once: true });
     reader.on('SIGINT', () => process.kill(process.pid, 'SIGINT'));
     reader.question(text, (answer) => finish(() => resolve(answer)));

@@ -7,10 +7,12 @@ import { main } from './main.ts';
 
 const stop = new AbortController();
 let interrupted = 0;
+let catcher: (() => void) | undefined;
 
 process.on('exit', killAllGroups);
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.on(signal, () => {
+    if (signal === 'SIGINT' && catcher !== undefined) return catcher();
     interrupted++;
     // Whoever asks twice does not want to wait for a clean end.
     if (interrupted > 1) process.exit(130);
@@ -23,6 +25,10 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   throw error;
 });
 
-process.exitCode = await main(process.argv.slice(2), processIo(stop.signal));
+const catchInterrupts = (handler: () => void) => {
+  catcher = handler;
+  return () => (catcher = undefined);
+};
+process.exitCode = await main(process.argv.slice(2), processIo({ signal: stop.signal, catchInterrupts }));
 // A terminal that was asked at keeps the process alive otherwise.
 process.stdin.destroy();

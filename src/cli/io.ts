@@ -13,11 +13,13 @@ export interface Io {
   readonly interactive: boolean;
   /** Aborts when the command is interrupted. */
   readonly signal: AbortSignal;
+  /** Until the function it returns is called, Ctrl-C calls `handler` and does not abort the signal. */
+  readonly catchInterrupts: (handler: () => void) => () => void;
 }
 
 /** This process's own. */
-export function processIo(signal: AbortSignal): Io {
+export function processIo({ signal, catchInterrupts }: Pick<Io, 'signal' | 'catchInterrupts'>): Io {
   const { stdin, stdout, stderr, env } = process;
   const interactive = stdin.isTTY && stderr.isTTY && env['CI'] === undefined;
-  return { stdin, stdout, stderr, env, cwd: process.cwd(), home: homedir(), interactive, signal };
+  return { stdin, stdout, stderr, env, cwd: process.cwd(), home: homedir(), interactive, signal, catchInterrupts };
 }

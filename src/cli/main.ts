@@ -2,9 +2,11 @@
 import { Command, CommanderError } from 'commander';
 import { VERSION } from '../version.ts';
 import { addCallCommand } from './commands/call.ts';
+import { addChatCommand } from './commands/chat.ts';
 import { addMcpCommands } from './commands/mcp.ts';
 import { addPromptsCommands } from './commands/prompts.ts';
 import { addResourcesCommands } from './commands/resources.ts';
+import { addRunCommand } from './commands/run.ts';
 import { addToolsCommands } from './commands/tools.ts';
 import { exitCode } from './exit.ts';
 import type { Io } from './io.ts';
@@ -36,8 +38,11 @@ export async function main(argv: readonly string[], io: Io): Promise<number> {
   addCallCommand(program, run);
   addResourcesCommands(program, run);
   addPromptsCommands(program, run);
+  addRunCommand(program, run);
+  addChatCommand(program, run);
   try {
-    await program.parseAsync(argv, { from: 'user' });
+    // As other agents' commands have it: `parley -p "…"` runs a prompt.
+    await program.parseAsync(argv[0] === '-p' ? ['run', ...argv] : argv, { from: 'user' });
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCode.ok : exitCode.usage;
     return report(io, {}, error);

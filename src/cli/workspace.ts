@@ -69,8 +69,12 @@ export function serverNamed({ config }: Workspace, name: string): ServerDefiniti
   throw new ParleyError('not-found', `There is no server "${name}".${known}`, { details: { server: name } });
 }
 
-/** A host over the servers of the workspace, or only over those `wanted`. */
-export function openWorkspaceHost(workspace: Workspace, wanted?: readonly string[]): Host {
+/** A host over the servers of the workspace, or only over those `wanted`. Asks at the terminal, if a person sits there. */
+export function openWorkspaceHost(
+  workspace: Workspace,
+  wanted?: readonly string[],
+  approver = workspace.io.interactive ? terminalApprover(workspace.io) : undefined,
+): Host {
   const { config, io, paths, trust, logDir } = workspace;
   const servers = wanted === undefined ? config.servers : config.servers.filter(({ name }) => wanted.includes(name));
   return openHost({
@@ -78,7 +82,7 @@ export function openWorkspaceHost(workspace: Workspace, wanted?: readonly string
     surroundings: { env: io.env, home: io.home, workspaceFolder: paths.root, signal: io.signal },
     logDir,
     mayLaunch: (server) => trust.covers(server),
-    ...(io.interactive && { approver: terminalApprover(io) }),
+    ...(approver && { approver }),
   });
 }
 
