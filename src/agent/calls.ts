@@ -75,7 +75,7 @@ function check(call: CallStart, index: number, tools: ReadonlySet<string>): { re
   if (index >= MOST_CALLS) return said('invalid', `Not called: no more than ${MOST_CALLS} calls are made in one turn.`);
   if (!tools.has(call.name)) {
     return said(
-      'invalid',
+      'unknown',
       `There is no tool "${oneLine(call.name, 128)}".${didYouMean(call.name.slice(0, 128), tools)} Nothing was called.`,
     );
   }

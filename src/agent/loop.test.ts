@@ -168,22 +168,29 @@ describe('what cannot be called is told to the model, and reaches no server', ()
   const toolbox = toolboxOf({ orders__get_order: () => (made.push('x'), said('never')) });
 
   test.each([
-    ['orders__get_ordr', {}, 'There is no tool "orders__get_ordr". Did you mean "orders__get_order"? Nothing was called.'],
-    ['weather', {}, 'There is no tool "weather". Nothing was called.'],
     [
+      'unknown',
+      'orders__get_ordr',
+      {},
+      'There is no tool "orders__get_ordr". Did you mean "orders__get_order"? Nothing was called.',
+    ],
+    ['unknown', 'weather', {}, 'There is no tool "weather". Nothing was called.'],
+    [
+      'invalid',
       'orders__get_order',
       '{"id": ',
       'The arguments of orders__get_order are not a JSON object. Nothing was called; call it again with one.',
     ],
     [
+      'invalid',
       'orders__get_order',
       [1],
       'The arguments of orders__get_order are not a JSON object. Nothing was called; call it again with one.',
     ],
-  ])('%s with %j', async (name, args, expected) => {
+  ])('%s: %s with %j', async (status, name, args, expected) => {
     const result = await runAgent({ model: modelOf([callOf(name, args)], 'Done.'), toolbox, messages });
     expect(results(result.messages)).toEqual([expected]);
-    expect(result.calls).toMatchObject([{ status: 'invalid' }]);
+    expect(result.calls).toMatchObject([{ status }]);
     expect(made).toEqual([]);
   });
 });

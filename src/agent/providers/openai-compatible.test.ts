@@ -3,7 +3,7 @@ import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Serv
 import type { AddressInfo } from 'node:net';
 import { inspect } from 'node:util';
 import { afterEach, describe, expect, test } from 'vitest';
-import { isParleyError, ParleyError } from '../../errors.ts';
+import { isParleyError, type ParleyError } from '../../errors.ts';
 import { createFakeClock } from '../../testing/index.ts';
 import type { ModelRequest } from '../model.ts';
 import { openAiCompatible, type OpenAiCompatibleOptions } from './openai-compatible.ts';
@@ -88,7 +88,7 @@ async function faultOf(running: Promise<unknown>): Promise<ParleyError> {
 
 /** Lets a clock run whenever something waits for it, until the promise has settled. */
 async function hurry<T>(running: Promise<T>, clock: ReturnType<typeof createFakeClock>, stepMs = 1_000): Promise<T> {
-  let settled = false;
+  let settled = false as boolean;
   const done = running.finally(() => (settled = true));
   done.catch(() => {});
   while (!settled) {

@@ -17,7 +17,7 @@ export async function retrying(
   { signal, onText }: GenerateOptions,
   clock: Clock,
 ): Promise<ModelReply> {
-  let heard = false;
+  let heard = false as boolean;
   const options: GenerateOptions = {
     ...(signal && { signal }),
     ...(onText && {

@@ -1,6 +1,5 @@
 // Reads the script of a scripted model: a JSON list of steps, one for each turn. Whatever is not understood is refused, with its place.
 import { readFileSync } from 'node:fs';
-import { didYouMean } from '../../base/index.ts';
 import { ParleyError } from '../../errors.ts';
 import { isObject, type JsonObject } from '../../jsonrpc/index.ts';
 
@@ -19,26 +18,33 @@ export interface ScriptCall {
 
 /** The steps in a file. @throws ParleyError `usage`, naming the file, the step and what is wrong */
 export function readScript(file: string): readonly ScriptStep[] {
-  const fail = (message: string, cause?: unknown): never => {
-    throw new ParleyError('usage', `The script "${file}" ${message}`, { cause });
-  };
-  let text = '';
+  const steps = readJson(file);
+  if (!Array.isArray(steps) || steps.length === 0) {
+    throw refusal(file, 'must hold a list of steps, at least one: [{ "say": "…" }].');
+  }
+  for (const [index, step] of steps.entries()) {
+    const problem = problemOf(step);
+    if (problem !== undefined) throw refusal(file, `cannot be played: step ${index + 1} ${problem}.`);
+  }
+  return steps as readonly ScriptStep[];
+}
+
+function readJson(file: string): unknown {
+  let text: string;
   try {
     text = readFileSync(file, 'utf8');
   } catch (error) {
-    return fail(`cannot be read: ${(error as Error).message}.`, error);
+    throw refusal(file, `cannot be read: ${(error as Error).message}.`, error);
   }
-  let steps: unknown;
   try {
-    steps = JSON.parse(text.replace(/^\uFEFF/, ''));
+    return JSON.parse(text.replace(/^\uFEFF/, '')) as unknown;
   } catch (error) {
-    return fail(`is not valid JSON: ${(error as Error).message}.`, error);
+    throw refusal(file, `is not valid JSON: ${(error as Error).message}.`, error);
   }
-  if (!Array.isArray(steps) || steps.length === 0) return fail('must hold a list of steps, at least one: [{ "say": "…" }].');
-  return steps.map((step: unknown, index) => {
-    const problem = problemOf(step);
-    return problem === undefined ? (step as ScriptStep) : fail(`cannot be played: step ${index + 1} ${problem}.`);
-  });
+}
+
+function refusal(file: string, message: string, cause?: unknown): ParleyError {
+  return new ParleyError('usage', `The script "${file}" ${message}`, { cause });
 }
 
 function problemOf(step: unknown): string | undefined {
@@ -66,7 +72,6 @@ function problemOfCall(call: unknown): string | undefined {
 
 function unknownKey(object: JsonObject, known: readonly string[]): string | undefined {
   const key = Object.keys(object).find((each) => !known.includes(each));
-  return key === undefined
-    ? undefined
-    : `has a member ${JSON.stringify(key.slice(0, 64))} that means nothing.${didYouMean(key, known)}`.replace(/\.$/, '');
+  if (key === undefined) return undefined;
+  return `has the member ${JSON.stringify(key.slice(0, 64))}, and may have ${known.map((each) => `"${each}"`).join(' and ')} alone`;
 }

@@ -54,7 +54,7 @@ export function toTools(tools: readonly ModelTool[]): LanguageModelV3FunctionToo
     type: 'function',
     name,
     description,
-    inputSchema: { properties: {}, ...inputSchema } as LanguageModelV3FunctionTool['inputSchema'],
+    inputSchema: { properties: {}, ...inputSchema },
   }));
 }
 
