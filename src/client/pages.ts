@@ -1,5 +1,6 @@
 // Follows nextCursor to the end of a list (server/utilities/pagination), bounded, and never twice to the same page.
 import { ParleyError } from '../errors.ts';
+import type { Clock } from '../base/index.ts';
 import type { JsonObject } from '../jsonrpc/index.ts';
 import { freshFor, violation, type Page, type Rejected } from '../protocol/index.ts';
 
@@ -10,7 +11,7 @@ export interface Listing<T> {
 }
 
 export interface Walked<T> extends Listing<T> {
-  /** Milliseconds all of its pages are fresh. */
+  /** Milliseconds for which all of its pages are still fresh. */
   readonly freshMs: number;
   /** `public` only when every page says so. */
   readonly scope: 'public' | 'private';
@@ -21,7 +22,7 @@ export interface WalkLimits {
   readonly maxItems: number;
 }
 
-export const WALK_LIMITS: WalkLimits = { maxPages: 500, maxItems: 50_000 };
+const WALK_LIMITS: WalkLimits = { maxPages: 500, maxItems: 50_000 };
 
 /**
  * Fetches pages until one has no nextCursor. An empty string is a cursor.
@@ -30,12 +31,13 @@ export const WALK_LIMITS: WalkLimits = { maxPages: 500, maxItems: 50_000 };
 export async function walkPages<T>(
   fetchPage: (cursor: string | undefined) => Promise<JsonObject>,
   read: (result: JsonObject) => Page<T>,
+  clock: Clock,
   limits: WalkLimits = WALK_LIMITS,
 ): Promise<Walked<T>> {
   const items: T[] = [];
   const rejected: Rejected[] = [];
   const seen = new Set<string>();
-  let freshMs = Infinity;
+  let freshUntil = Infinity;
   let scope: 'public' | 'private' = 'public';
   let cursor: string | undefined;
   for (;;) {
@@ -43,10 +45,10 @@ export async function walkPages<T>(
     const page = read(result);
     for (const item of page.items) items.push(item);
     rejected.push(...page.rejected);
-    freshMs = Math.min(freshMs, freshFor(result));
+    freshUntil = Math.min(freshUntil, clock.now() + freshFor(result));
     if (result['cacheScope'] !== 'public') scope = 'private';
     cursor = page.nextCursor;
-    if (cursor === undefined) return { items, rejected, freshMs, scope };
+    if (cursor === undefined) return { items, rejected, freshMs: freshUntil - clock.now(), scope };
     if (seen.has(cursor)) throw violation('a list whose cursor repeats, so it has no end; the list was not used');
     seen.add(cursor);
     if (seen.size >= limits.maxPages) throw tooLong('pages', limits.maxPages, seen.size + 1);

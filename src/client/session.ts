@@ -59,7 +59,7 @@ import {
 import type { Cache } from './cache.ts';
 import { answerInput, type InputHandlers } from './inputs.ts';
 import { hold, type Negotiated } from './negotiate.ts';
-import { walkPages, WALK_LIMITS, type Listing, type WalkLimits } from './pages.ts';
+import { walkPages, type Listing, type WalkLimits } from './pages.ts';
 import { completeRounds } from './rounds.ts';
 import type { TaskHandle } from './task.ts';
 import { Tasks } from './tasks.ts';
@@ -435,7 +435,7 @@ export class LiveSession implements Session {
       const page = async (cursor: string | undefined) =>
         (await this.#ask(name, cursor === undefined ? {} : { cursor }, options)).result;
       try {
-        const { items, rejected, freshMs, scope } = await walkPages(page, read, this.#options.walkLimits ?? WALK_LIMITS);
+        const { items, rejected, freshMs, scope } = await walkPages(page, read, this.#options.clock, this.#options.walkLimits);
         return { value: { items, rejected }, freshMs, scope };
       } catch (error) {
         // A server without the method has nothing to list.
