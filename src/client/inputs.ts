@@ -59,14 +59,18 @@ export async function answerInput(request: InputRequest, handlers: InputHandlers
       if (!Array.isArray(params['messages']) || typeof params['maxTokens'] !== 'number') {
         throw new RpcError(rpcCode.invalidParams, 'Sampling needs messages and maxTokens');
       }
-      if (params['tools'] !== undefined) throw new RpcError(rpcCode.invalidParams, 'Sampling with tools was not declared');
+      if (params['tools'] !== undefined || params['toolChoice'] !== undefined || params['messages'].some(speaksOfTools)) {
+        throw new RpcError(rpcCode.invalidParams, 'Sampling with tools was not declared');
+      }
       return { ...(await handlers.sample(params as unknown as SampleParams, context)) };
     }
     case inputMethod.listRoots: {
       if (handlers.listRoots === undefined) throw notHandled('roots');
       const result = await handlers.listRoots(context);
-      const wrong = result.roots.find((root) => !root.uri.startsWith('file://'));
-      if (wrong !== undefined) throw new ParleyError('invalid-arguments', `The root "${wrong.uri}" is not a file: URL.`);
+      const wrong = result.roots.find((root) => !isRoot(root.uri));
+      if (wrong !== undefined) {
+        throw new ParleyError('invalid-arguments', `The root "${wrong.uri}" is no file: URL of a folder without "." and "..".`);
+      }
       return { ...result };
     }
     default:
@@ -110,6 +114,19 @@ function isSafeUrl(text: string): boolean {
   if (url.username !== '' || url.password !== '') return false;
   const loopback = url.hostname === 'localhost' || url.hostname === '127.0.0.1' || url.hostname === '[::1]';
   return url.protocol === 'https:' || (url.protocol === 'http:' && loopback);
+}
+
+const TOOL_BLOCKS: readonly unknown[] = ['tool_use', 'tool_result'];
+
+/** True for a message that holds a use of a tool or its result, for which tools would have to be declared. */
+function speaksOfTools(message: unknown): boolean {
+  const content = isObject(message) ? message['content'] : undefined;
+  return [content].flat().some((block) => isObject(block) && TOOL_BLOCKS.includes(block['type']));
+}
+
+/** A file: URL with a path that goes straight where it leads (client/roots, "Security Considerations"). */
+function isRoot(uri: string): boolean {
+  return /^file:\/\/[^/]*\//.test(uri) && URL.canParse(uri) && !/\/(?:\.|%2e){1,2}(?:\/|$)/i.test(uri);
 }
 
 function notHandled(what: string): RpcError {
