@@ -1,0 +1,244 @@
+// Every limit that keeps a peer from growing us: one table of names, defaults and ceilings. A limit is enforced where the data
+// passes; this file only says how much is allowed and what an excess is called.
+import { ParleyError, type ErrorDetails } from '../errors.ts';
+
+/** One limit. `breach` says what happens to what goes past it. */
+export interface Limit {
+  readonly default: number;
+  /** The most that a setting can raise it to. */
+  readonly ceiling: number;
+  readonly unit:
+    | 'bytes'
+    | 'characters'
+    | 'ms'
+    | 'levels'
+    | 'values'
+    | 'lines'
+    | 'messages'
+    | 'events'
+    | 'pages'
+    | 'entries'
+    | 'rounds'
+    | 'a second';
+  readonly what: string;
+  readonly breach: string;
+}
+
+const KIB = 1_024;
+const MIB = 1_024 * KIB;
+const MINUTE = 60_000;
+
+export const LIMITS = {
+  maxLineBytes: {
+    default: 8 * MIB,
+    ceiling: 64 * MIB,
+    unit: 'bytes',
+    what: 'One message on a stdio line.',
+    breach: 'It is dropped as it arrives, and its request fails.',
+  },
+  maxOversized: {
+    default: 2,
+    ceiling: 2,
+    unit: 'messages',
+    what: 'Messages on a stdio line within a minute that are too large, too deep or of too many values.',
+    breach: 'The line ends.',
+  },
+  stallMs: {
+    default: 30_000,
+    ceiling: 10 * MINUTE,
+    unit: 'ms',
+    what: 'Silence in the middle of a message on a stdio line.',
+    breach: 'The line ends.',
+  },
+  messageMs: {
+    default: 2 * MINUTE,
+    ceiling: 10 * MINUTE,
+    unit: 'ms',
+    what: 'The arrival of one message on a stdio line.',
+    breach: 'The line ends.',
+  },
+  maxBacklogBytes: {
+    default: 8 * MIB,
+    ceiling: 64 * MIB,
+    unit: 'bytes',
+    what: 'What waits to be written to a stdio line.',
+    breach: 'The message that would exceed it is not sent.',
+  },
+  drainMs: {
+    default: 30_000,
+    ceiling: 10 * MINUTE,
+    unit: 'ms',
+    what: 'A server process that does not read its input.',
+    breach: 'The line ends.',
+  },
+  maxNoiseLines: {
+    default: 100,
+    ceiling: 10_000,
+    unit: 'lines',
+    what: 'Lines on standard output that are not MCP.',
+    breach: 'The line ends with `not-mcp`: the server prints to standard output.',
+  },
+  maxNoiseBytes: {
+    default: 64 * KIB,
+    ceiling: 8 * MIB,
+    unit: 'bytes',
+    what: 'The size of those lines in all.',
+    breach: 'The line ends with `not-mcp`.',
+  },
+  maxMessageBytes: {
+    default: 8 * MIB,
+    ceiling: 64 * MIB,
+    unit: 'bytes',
+    what: 'One message over HTTP, decoded.',
+    breach: 'The exchange is cut and its request fails.',
+  },
+  maxStreamBytes: {
+    default: 64 * MIB,
+    ceiling: 1_024 * MIB,
+    unit: 'bytes',
+    what: 'What the reply stream of one request brings within a minute.',
+    breach: 'The stream is cut and its request fails.',
+  },
+  maxStreamEvents: {
+    default: 10_000,
+    ceiling: 1_000_000,
+    unit: 'events',
+    what: 'Events on the reply stream of one request within a minute.',
+    breach: 'The stream is cut and its request fails.',
+  },
+  maxExchanges: {
+    default: 256,
+    ceiling: 4_096,
+    unit: 'messages',
+    what: 'Requests to one server over HTTP at the same time.',
+    breach: 'One more is not sent.',
+  },
+  maxJsonDepth: {
+    default: 64,
+    ceiling: 512,
+    unit: 'levels',
+    what: 'Arrays and objects inside each other in one message.',
+    breach: 'The message is refused before it is parsed, and its request fails.',
+  },
+  maxJsonValues: {
+    default: 200_000,
+    ceiling: 5_000_000,
+    unit: 'values',
+    what: 'Values in one message.',
+    breach: 'The message is refused before it is parsed, and its request fails.',
+  },
+  maxInFlight: {
+    default: 1_024,
+    ceiling: 65_536,
+    unit: 'messages',
+    what: 'Requests that wait for an answer on one line.',
+    breach: 'One more is not sent.',
+  },
+  maxAnswering: {
+    default: 256,
+    ceiling: 4_096,
+    unit: 'messages',
+    what: 'Requests of the peer that are being answered.',
+    breach: 'One more is answered with an error.',
+  },
+  maxNotificationsPerSecond: {
+    default: 100,
+    ceiling: 10_000,
+    unit: 'a second',
+    what: 'Notifications of one kind, after a burst of twice as many.',
+    breach: 'The rest is dropped and counted.',
+  },
+  maxFloodPerSecond: {
+    default: 1_000,
+    ceiling: 100_000,
+    unit: 'a second',
+    what: 'Notifications of all kinds, in each of ten seconds in a row.',
+    breach: 'The line ends.',
+  },
+  maxProgress: {
+    default: 10_000,
+    ceiling: 1_000_000,
+    unit: 'messages',
+    what: 'Progress of one request.',
+    breach: 'The rest is dropped, and wins the request no more time.',
+  },
+  maxLogsPerSecond: {
+    default: 20,
+    ceiling: 1_000,
+    unit: 'a second',
+    what: 'Log messages of one server, after a burst of five times as many.',
+    breach: 'The rest is dropped and counted.',
+  },
+  maxRequestId: {
+    default: 256,
+    ceiling: 256,
+    unit: 'characters',
+    what: 'The id of a request of the peer.',
+    breach: 'The request is refused.',
+  },
+  maxErrorMessage: {
+    default: 2 * KIB,
+    ceiling: 2 * KIB,
+    unit: 'characters',
+    what: 'The message of an error that a peer answers.',
+    breach: 'It is cut.',
+  },
+  maxErrorData: {
+    default: 64 * KIB,
+    ceiling: 64 * KIB,
+    unit: 'characters',
+    what: 'The data of an error that a peer answers, as JSON.',
+    breach: 'It is left out.',
+  },
+  maxPages: {
+    default: 500,
+    ceiling: 10_000,
+    unit: 'pages',
+    what: 'Pages of one list.',
+    breach: 'The list fails; the one from before stays, marked as out of date.',
+  },
+  maxItems: {
+    default: 50_000,
+    ceiling: 1_000_000,
+    unit: 'entries',
+    what: 'Entries of one list.',
+    breach: 'The list fails; the one from before stays, marked as out of date.',
+  },
+  maxRounds: {
+    default: 8,
+    ceiling: 64,
+    unit: 'rounds',
+    what: 'Rounds of input that one request may take.',
+    breach: 'The request fails.',
+  },
+  maxRoundsMs: {
+    default: 30 * MINUTE,
+    ceiling: 24 * 60 * MINUTE,
+    unit: 'ms',
+    what: 'All rounds of one request, people included.',
+    breach: 'The request fails.',
+  },
+} as const satisfies Record<string, Limit>;
+
+export type LimitName = keyof typeof LIMITS;
+
+/** Limits other than their defaults. */
+export type Limits = { readonly [K in LimitName]?: number };
+
+/** What is allowed: the default, or what was asked for up to the ceiling. */
+export function limitOf(name: LimitName, asked: number | undefined): number {
+  const { default: usual, ceiling } = LIMITS[name];
+  return asked === undefined ? usual : Math.min(asked, ceiling);
+}
+
+/** The error of a breach. `message` says what was done to what went past the limit; `allowed` is needed where it is not the default. */
+export function overLimit(
+  name: LimitName,
+  observed: number,
+  message: string,
+  allowed: number = LIMITS[name].default,
+  details: ErrorDetails = {},
+): ParleyError {
+  const remedy = LIMITS[name].ceiling > LIMITS[name].default ? ` Raise ${name} if that is honest.` : '';
+  return new ParleyError('limit', `${message}${remedy}`, { details: { limit: name, allowed, observed, ...details } });
+}
