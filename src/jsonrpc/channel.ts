@@ -82,6 +82,8 @@ export interface Problem {
   readonly excerpt?: string;
   /** The waiting request it surely belonged to. */
   readonly requestId?: RequestId;
+  /** The limit it went past: what the waiting request is told. */
+  readonly breach?: ParleyError;
 }
 
 /** How a line ended. `error` is what requests still waiting are told. */

@@ -14,6 +14,7 @@ export {
   type RequestId,
   type Success,
 } from './message.ts';
+export { parseJson, type JsonLimits } from './parse.ts';
 export { abortError, seconds, type Progress } from './pending.ts';
 export {
   createPeer,

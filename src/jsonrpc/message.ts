@@ -1,4 +1,5 @@
 // JSON-RPC 2.0 messages and the one check every incoming value passes. Knows nothing of MCP.
+import { limitOf } from '../base/index.ts';
 
 /** A JSON object as it was parsed; its members are whatever the peer sent. */
 export type JsonObject = { readonly [key: string]: unknown };
@@ -88,6 +89,10 @@ export function sort(value: unknown): Incoming {
     if (params !== undefined && !isObject(params)) return invalid('"params" is not an object', usableId, 'asks');
     if (!('id' in value)) return { kind: 'notification', message: value as unknown as Notification };
     if (usableId === undefined) return invalid('"id" is not a string or an integer', undefined, 'asks');
+    // It is kept while it is answered, and goes into the answer.
+    if (typeof usableId === 'string' && usableId.length > limitOf('maxRequestId', undefined)) {
+      return invalid('"id" is too long', undefined, 'asks');
+    }
     return { kind: 'request', message: value as unknown as Request };
   }
   if (error !== undefined && error !== null) {

@@ -39,7 +39,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 class Model {
   readonly outcomes: string[] = [];
   readonly heard: number[][] = [];
-  readonly stats: PeerStats = { stale: 0, duplicate: 0, unknown: 0, invalid: 0, progress: 0 };
+  readonly stats: PeerStats = { stale: 0, duplicate: 0, unknown: 0, invalid: 0, progress: 0, flooded: 0 };
   readonly #open = new Map<number, { dueAt: number; endsAt: number }>();
   readonly #stale = new Set<number>();
   #now = 0;

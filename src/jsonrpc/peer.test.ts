@@ -23,7 +23,7 @@ function setUp(options: Partial<PeerOptions> & { line?: ScriptedLineOptions } = 
   return { clock, line, peer, problems, notifications };
 }
 
-const none = { stale: 0, duplicate: 0, unknown: 0, invalid: 0, progress: 0 };
+const none = { stale: 0, duplicate: 0, unknown: 0, invalid: 0, progress: 0, flooded: 0 };
 
 describe('a request', () => {
   test('is sent with a number of its own, its method and its params, and without params when there are none', async () => {
@@ -91,7 +91,7 @@ describe('a request', () => {
     await expect(peer.request('c')).rejects.toMatchObject({
       code: 'limit',
       retryable: true,
-      details: { limit: 'inFlight', allowed: 2, unsent: true },
+      details: { limit: 'maxInFlight', allowed: 2, observed: 3, unsent: true },
     });
     expect(line.sent).toHaveLength(2);
     line.deliver(result(1));

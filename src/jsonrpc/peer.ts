@@ -1,7 +1,7 @@
 // Asks and answers over one channel: ids, the pending table, cancellation, progress, and answers to what the peer asks.
 // Knows JSON-RPC only; the few MCP conventions it needs come in as `Conventions`.
 import { isParleyError, ParleyError, RpcError } from '../errors.ts';
-import { systemClock, type Clock } from '../base/index.ts';
+import { limitOf, overLimit, systemClock, type Clock, type Limits } from '../base/index.ts';
 import type { Channel, Ending, Origin, Problem, SendOptions } from './channel.ts';
 import {
   rpcCode,
@@ -14,12 +14,19 @@ import {
   type Request,
   type RequestId,
 } from './message.ts';
+import { Flood } from './flood.ts';
 import { abortError, Pending, type Progress } from './pending.ts';
 
 /** Messages of one batch that are read. */
 const MAX_BATCH = 100;
 
 type Invalid = Extract<Incoming, { kind: 'invalid' }>;
+
+/** What a peer is held to. */
+export type PeerLimits = Pick<
+  Limits,
+  'maxInFlight' | 'maxAnswering' | 'maxNotificationsPerSecond' | 'maxFloodPerSecond' | 'maxProgress'
+>;
 
 /** How a protocol on top of JSON-RPC says the things JSON-RPC has no word for. */
 export interface Conventions {
@@ -33,7 +40,7 @@ export interface Conventions {
   wantProgress(params: JsonObject | undefined, token: RequestId): JsonObject;
 }
 
-export interface PeerOptions {
+export interface PeerOptions extends PeerLimits {
   readonly conventions: Conventions;
   /**
    * Answers what the peer asks. A thrown RpcError is answered as such, anything else as -32603 without its text; undefined
@@ -48,10 +55,6 @@ export interface PeerOptions {
   /** Milliseconds a request waits when its own options do not say. Defaults 60,000 and 600,000. */
   readonly timeoutMs?: number;
   readonly maxMs?: number;
-  /** Requests in flight at once; one more is refused. Default 1,024. */
-  readonly maxInFlight?: number;
-  /** The peer's requests being answered at once; one more is refused. Default 256. */
-  readonly maxAnswering?: number;
 }
 
 export type RequestHandler = (
@@ -94,8 +97,10 @@ export interface PeerStats {
   unknown: number;
   /** Values that are not JSON-RPC. */
   invalid: number;
-  /** Progress nobody waits for, or that does not increase. */
+  /** Progress nobody waits for, that does not increase, or that was too much. */
   progress: number;
+  /** Notifications that came too fast. */
+  flooded: number;
 }
 
 export interface Peer {
@@ -121,11 +126,12 @@ export function createPeer(channel: Channel, options: PeerOptions): Peer {
 }
 
 class LinePeer implements Peer {
-  readonly stats: PeerStats = { stale: 0, duplicate: 0, unknown: 0, invalid: 0, progress: 0 };
+  readonly stats: PeerStats = { stale: 0, duplicate: 0, unknown: 0, invalid: 0, progress: 0, flooded: 0 };
   readonly ended: Promise<Ending>;
   readonly #channel: Channel;
   readonly #options: PeerOptions;
   readonly #pending: Pending<JsonObject>;
+  readonly #flood: Flood;
   readonly #answering = new Map<RequestId, AbortController>();
   readonly #timeoutMs: number;
   readonly #maxMs: number;
@@ -136,7 +142,9 @@ class LinePeer implements Peer {
   constructor(channel: Channel, options: PeerOptions) {
     this.#channel = channel;
     this.#options = options;
-    this.#pending = new Pending(options.clock ?? systemClock);
+    const { clock = systemClock } = options;
+    this.#pending = new Pending(clock, options.maxProgress);
+    this.#flood = new Flood(options, clock);
     this.#timeoutMs = options.timeoutMs ?? 60_000;
     this.#maxMs = options.maxMs ?? 600_000;
     this.ended = new Promise((resolve) => (this.#resolveEnded = resolve));
@@ -156,11 +164,11 @@ class LinePeer implements Peer {
       const { signal, onProgress } = options;
       if (this.#ending !== undefined) return reject(unsent(this.#ending.error));
       if (signal?.aborted) return reject(abortError(signal, method));
-      const allowed = this.#options.maxInFlight ?? 1_024;
+      const allowed = limitOf('maxInFlight', this.#options.maxInFlight);
       if (this.#pending.size >= allowed) {
         return reject(
           new ParleyError('limit', `${method} was not sent: ${String(allowed)} requests are already in flight.`, {
-            details: { limit: 'inFlight', allowed, unsent: true },
+            details: { limit: 'maxInFlight', allowed, observed: allowed + 1, unsent: true },
             retryable: true,
           }),
         );
@@ -278,7 +286,7 @@ class LinePeer implements Peer {
     // A peer that could not read our id answers without one: on a line with a single open request it can only mean that.
     const meant = id ?? this.#pending.only();
     const entry = meant === undefined ? undefined : this.#pending.take(meant);
-    if (entry !== undefined) entry.reject(new RpcError(error.code, error.message, error.data));
+    if (entry !== undefined) entry.reject(bounded(error));
     else if (id !== undefined) this.#countUnused(id);
     else {
       this.stats.unknown++;
@@ -292,6 +300,8 @@ class LinePeer implements Peer {
 
   #receiveNotification(notification: Notification, origin: Origin | undefined): void {
     const { conventions, onNotification } = this.#options;
+    const flood = this.#flood.count();
+    if (flood !== undefined) return this.#cutOff(flood);
     const progress = conventions.progress(notification);
     if (progress !== undefined) {
       const used = this.#pending.progress(progress.token as RequestId, progress.progress);
@@ -304,7 +314,25 @@ class LinePeer implements Peer {
       controller.abort(new ParleyError('aborted', 'The peer cancelled the request.'));
       return;
     }
+    if (!this.#flood.admits(notification.method)) return this.#drown();
     onNotification?.(notification, origin);
+  }
+
+  /** Drops a notification that came too fast; the first one is reported. */
+  #drown(): void {
+    if (this.stats.flooded++ > 0) return;
+    const allowed = limitOf('maxNotificationsPerSecond', this.#options.maxNotificationsPerSecond);
+    const what = `More than ${String(allowed)} notifications of one kind came within a second; what is too much is dropped.`;
+    const breach = overLimit('maxNotificationsPerSecond', allowed + 1, what, allowed);
+    this.#options.onProblem?.({ kind: 'oversized', message: breach.message, breach });
+  }
+
+  /** Ends the line to a peer that does not stop. */
+  #cutOff(observed: number): void {
+    const allowed = limitOf('maxFloodPerSecond', this.#options.maxFloodPerSecond);
+    const what = `The peer sent more than ${String(allowed)} notifications a second for ten seconds and was cut off.`;
+    this.#end({ by: 'lost', error: overLimit('maxFloodPerSecond', observed, what, allowed) });
+    void this.#channel.close();
   }
 
   /** Allowed by 2025-03-26 only, but harmless to read in any revision. Each item stands for itself. */
@@ -347,7 +375,7 @@ class LinePeer implements Peer {
     const refuse = (code: number, message: string) => this.#reply({ jsonrpc: '2.0', id: request.id, error: { code, message } });
     if (onRequest === undefined) return refuse(rpcCode.methodNotFound, 'Method not found');
     if (this.#answering.has(request.id)) return refuse(rpcCode.invalidRequest, 'A request with this id is still being answered');
-    if (this.#answering.size >= (this.#options.maxAnswering ?? 256))
+    if (this.#answering.size >= limitOf('maxAnswering', this.#options.maxAnswering))
       return refuse(rpcCode.internalError, 'Too many requests at once');
     const controller = new AbortController();
     this.#answering.set(request.id, controller);
@@ -388,7 +416,9 @@ class LinePeer implements Peer {
   #problem(problem: Problem): void {
     this.#options.onProblem?.(problem);
     const entry = problem.requestId === undefined ? undefined : this.#pending.take(problem.requestId);
-    entry?.reject(new ParleyError(problem.kind === 'oversized' ? 'limit' : 'protocol-violation', problem.message));
+    entry?.reject(
+      problem.breach ?? new ParleyError(problem.kind === 'oversized' ? 'limit' : 'protocol-violation', problem.message),
+    );
   }
 
   #end(ending: Ending): void {
@@ -399,6 +429,12 @@ class LinePeer implements Peer {
     this.#pending.failAll(() => ending.error);
     this.#resolveEnded(ending);
   }
+}
+
+/** The error that a peer answered, within bounds: whoever keeps it keeps little. */
+function bounded({ code, message, data }: ErrorObject): RpcError {
+  const kept = data === undefined || JSON.stringify(data).length <= limitOf('maxErrorData', undefined) ? data : undefined;
+  return new RpcError(code, message.slice(0, limitOf('maxErrorMessage', undefined)), kept);
 }
 
 /** The error of a line that was over before the request was made. */

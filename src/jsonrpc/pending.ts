@@ -1,7 +1,7 @@
 // The table of requests that wait for a reply: one entry an id, each with its own time-out and absolute maximum.
 // One timer serves all entries; it never decides more than "which entries are due".
 import { isParleyError, ParleyError } from '../errors.ts';
-import type { Clock, Timer } from '../base/index.ts';
+import { limitOf, type Clock, type Timer } from '../base/index.ts';
 import type { RequestId } from './message.ts';
 
 export interface Progress {
@@ -26,6 +26,7 @@ interface Held<Reply> extends Entry<Reply> {
   dueAt: number;
   readonly endsAt: number;
   lastProgress: number;
+  progressCount: number;
 }
 
 /** Ids remembered after their caller gave up, to tell a late reply from an invented one. */
@@ -35,11 +36,13 @@ export class Pending<Reply> {
   readonly #entries = new Map<RequestId, Held<Reply>>();
   readonly #forgotten = new Set<RequestId>();
   readonly #clock: Clock;
+  readonly #maxProgress: number;
   #timer: Timer | undefined;
   #timerAt = Infinity;
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, maxProgress?: number) {
     this.#clock = clock;
+    this.#maxProgress = limitOf('maxProgress', maxProgress);
   }
 
   get size(): number {
@@ -49,7 +52,8 @@ export class Pending<Reply> {
   add(id: RequestId, entry: Entry<Reply>): void {
     const now = this.#clock.now();
     const endsAt = now + entry.maxMs;
-    const held: Held<Reply> = { ...entry, dueAt: Math.min(now + entry.timeoutMs, endsAt), endsAt, lastProgress: -Infinity };
+    const dueAt = Math.min(now + entry.timeoutMs, endsAt);
+    const held: Held<Reply> = { ...entry, dueAt, endsAt, lastProgress: -Infinity, progressCount: 0 };
     this.#entries.set(id, held);
     if (held.dueAt < this.#timerAt) this.#arm(held.dueAt);
     if (this.#entries.size === 1) this.#timer?.hold('hold');
@@ -83,11 +87,12 @@ export class Pending<Reply> {
     return this.#forgotten.delete(id);
   }
 
-  /** Passes progress on and restarts the idle time-out. False when nobody waits for it or it does not increase. */
+  /** Passes progress on and restarts the idle time-out. False when nobody waits for it, it does not increase, or is too much. */
   progress(id: RequestId, progress: Progress): boolean {
     const entry = this.#entries.get(id);
     if (entry?.onProgress === undefined) return false;
     if (!Number.isFinite(progress.progress) || progress.progress <= entry.lastProgress) return false;
+    if (++entry.progressCount > this.#maxProgress) return false;
     entry.lastProgress = progress.progress;
     entry.dueAt = Math.min(this.#clock.now() + entry.timeoutMs, entry.endsAt);
     entry.onProgress(progress);
