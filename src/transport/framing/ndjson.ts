@@ -1,7 +1,9 @@
 // Newline-delimited JSON: one message a line (MCP, stdio transport). The decoder takes bytes cut anywhere, in linear time and
 // bounded memory; a line that cannot be used is reported and dropped, and never harms the next one.
 import { isUtf8 } from 'node:buffer';
-import { isObject, type Message, type Problem, type RequestId } from '../../jsonrpc/index.ts';
+import { limitOf, overLimit } from '../../base/index.ts';
+import { isParleyError, type ParleyError } from '../../errors.ts';
+import { isObject, parseJson, type JsonLimits, type Message, type Problem, type RequestId } from '../../jsonrpc/index.ts';
 import { glimpse, HEAD_BYTES, lastId, TAIL_BYTES, type Glimpse } from './peek.ts';
 
 /** Where decoded lines go. Both are called synchronously from `push` and `end`. */
@@ -19,7 +21,7 @@ export interface Dropped {
   readonly asks?: RequestId;
 }
 
-export interface NdjsonOptions {
+export interface NdjsonOptions extends JsonLimits {
   /** Longest line, in bytes without its newline. Default 8 MiB, at most 64 MiB. */
   readonly maxLineBytes?: number;
   /**
@@ -39,8 +41,6 @@ export interface NdjsonDecoder {
   readonly partial: boolean;
 }
 
-const MIB = 1_048_576;
-const CEILING = 64 * MIB;
 const NEWLINE = 0x0a;
 /** A buffer larger than this is given back after the line that needed it. */
 const KEPT_BYTES = 65_536;
@@ -71,6 +71,7 @@ class Decoder implements NdjsonDecoder {
   lines = 0;
   readonly #sink: LineSink;
   readonly #max: number;
+  readonly #limits: JsonLimits;
   readonly #strays: 'noise' | 'deliver';
   #atStart = true;
   #ended = false;
@@ -80,7 +81,8 @@ class Decoder implements NdjsonDecoder {
 
   constructor(sink: LineSink, options: NdjsonOptions) {
     this.#sink = sink;
-    this.#max = Math.min(options.maxLineBytes ?? 8 * MIB, CEILING);
+    this.#max = limitOf('maxLineBytes', options.maxLineBytes);
+    this.#limits = options;
     this.#strays = options.strays ?? 'noise';
   }
 
@@ -160,15 +162,9 @@ class Decoder implements NdjsonDecoder {
   #reportSkipped(skipped: Skipped, id: RequestId | undefined): void {
     if (skipped.reported) return;
     skipped.reported = true;
-    this.#drop(
-      {
-        kind: 'oversized',
-        message: `A message of more than ${String(this.#max)} bytes was dropped. Raise maxLineBytes if its size is honest.`,
-        excerpt: skipped.excerpt,
-      },
-      skipped.bytes,
-      { id, nature: skipped.seen.nature },
-    );
+    const what = `A message of more than ${String(this.#max)} bytes was dropped.`;
+    const breach = overLimit('maxLineBytes', skipped.bytes, what, this.#max);
+    this.#breached(breach, skipped.excerpt, skipped.bytes, { id, nature: skipped.seen.nature });
   }
 
   /** The line under way is complete. */
@@ -215,9 +211,9 @@ class Decoder implements NdjsonDecoder {
     if (first !== '{' && first !== '[') return this.#noise(line);
     let value: unknown;
     try {
-      value = JSON.parse(line);
-    } catch {
-      return this.#broken(line);
+      value = parseJson(line, this.#limits);
+    } catch (error) {
+      return isParleyError(error) ? this.#refused(line, error) : this.#broken(line);
     }
     if (Array.isArray(value) || this.#strays === 'deliver' || isMessage(value)) this.#sink.message(value);
     else this.#noise(line);
@@ -235,6 +231,16 @@ class Decoder implements NdjsonDecoder {
     if (seen.nature === 'unknown' || seen.id === undefined) return this.#noise(line);
     const message = 'A message that is not valid JSON was dropped.';
     this.#drop({ kind: 'malformed', message, excerpt: excerptOf(line) }, line.length, seen);
+  }
+
+  /** A line within its size that holds too much. */
+  #refused(line: string, breach: ParleyError): void {
+    const { id = lastId(line.slice(-TAIL_BYTES)), nature } = glimpse(line.slice(0, HEAD_BYTES));
+    this.#breached(breach, excerptOf(line), line.length, { id, nature });
+  }
+
+  #breached(breach: ParleyError, excerpt: string, bytes: number, seen: Glimpse): void {
+    this.#drop({ kind: 'oversized', message: breach.message, excerpt, breach }, bytes, seen);
   }
 
   #drop(problem: Problem, bytes: number, { id, nature }: Glimpse): void {

@@ -2,12 +2,10 @@
 // thrown away, so that the client sees the answer.
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { rpcCode } from '../../jsonrpc/index.ts';
+import { isParleyError } from '../../errors.ts';
+import { parseJson, rpcCode } from '../../jsonrpc/index.ts';
 import { isJson } from './media.ts';
 import { refuse } from './respond.ts';
-
-/** Levels of arrays and objects a body may have. */
-const MAX_DEPTH = 64;
 
 /** Calls `take` with the value in the body of `request`; when there is none to be had, answers why instead. */
 export function readJson(
@@ -38,33 +36,14 @@ export function readJson(
     if (bytes > maxBytes) return;
     const body = chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, bytes);
     chunks = [];
-    if (isDeeper(body, MAX_DEPTH)) {
-      return refuse(response, 400, `The body is nested more than ${String(MAX_DEPTH)} levels deep.`);
-    }
     let value: unknown;
     try {
       if (!isUtf8(body)) throw new SyntaxError('not UTF-8');
-      value = JSON.parse(body.toString());
-    } catch {
+      value = parseJson(body.toString());
+    } catch (error) {
+      if (isParleyError(error)) return refuse(response, 400, error.message);
       return refuse(response, 400, 'The body is not JSON in UTF-8.', { code: rpcCode.parseError });
     }
     take(value);
   });
-}
-
-/** True when JSON text has more than `levels` arrays and objects inside each other. Says nothing about text that is no JSON. */
-function isDeeper(text: Buffer, levels: number): boolean {
-  let depth = 0;
-  let inString = false;
-  for (let at = 0; at < text.length; at++) {
-    const byte = text[at];
-    if (inString) {
-      if (byte === 0x5c) at++;
-      else if (byte === 0x22) inString = false;
-    } else if (byte === 0x22) inString = true;
-    else if (byte === 0x7b || byte === 0x5b) {
-      if (++depth > levels) return true;
-    } else if (byte === 0x7d || byte === 0x5d) depth--;
-  }
-  return false;
 }

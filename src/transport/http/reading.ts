@@ -1,8 +1,9 @@
 // Event streams as the client end of HTTP reads them: opening one with patience, and turning its events into messages.
 import { isParleyError, ParleyError } from '../../errors.ts';
 import { sleep, type Clock } from '../../base/index.ts';
-import { isObject, type Problem } from '../../jsonrpc/index.ts';
+import { isObject, parseJson, type Problem } from '../../jsonrpc/index.ts';
 import { EventStreamDecoder, type StreamEvent } from '../framing/event-stream.ts';
+import { glimpse, HEAD_BYTES } from '../framing/peek.ts';
 import type { Cursor } from './cursor.ts';
 import type { Meter } from './meter.ts';
 import type { HttpAnswer } from './request.ts';
@@ -28,6 +29,8 @@ export interface ReadOptions {
   /** Absent for a stream that is never resumed. */
   readonly cursor?: Cursor;
   readonly meter?: Meter;
+  /** What a message that is too deep or has too many values costs: the stream, or, where it carries everything, its own request. */
+  readonly refusing?: 'stream' | 'message';
   readonly clock: Clock;
 }
 
@@ -37,14 +40,20 @@ export interface ReadOptions {
  * @throws ParleyError `server-stopped` when it was cut, `limit` when it said too much, or the reason of the answer's signal
  */
 export async function readEvents(answer: HttpAnswer, reader: Reader, options: ReadOptions): Promise<void> {
-  const { maxMessageBytes, cursor, meter, clock } = options;
+  const { maxMessageBytes, cursor, meter, refusing = 'stream', clock } = options;
   const decoder = new EventStreamDecoder(
     (event) => {
       meter?.add('events', 1);
       const repeated = event.id !== undefined && cursor?.repeats(event.id) === true;
       if (event.event !== 'message') return reader.other?.(event);
       if (event.data === '') return;
-      const value = json(event.data);
+      let value: unknown;
+      try {
+        value = json(event.data);
+      } catch (error) {
+        if (refusing === 'stream' || !isParleyError(error)) throw error;
+        return reader.problem(refusal(error, event.data));
+      }
       if (!isMessage(value)) {
         const message = 'An event that is no JSON-RPC message was skipped.';
         return reader.problem({ kind: 'noise', message, excerpt: event.data.slice(0, EXCERPT) });
@@ -106,13 +115,23 @@ export async function connectStream(
   }
 }
 
-/** The value of a JSON text, or undefined. */
+/**
+ * The value of a JSON text, or undefined.
+ * @throws ParleyError `limit` when it is too deep or has too many values
+ */
 export function json(text: string): unknown {
   try {
-    return JSON.parse(text);
-  } catch {
+    return parseJson(text);
+  } catch (error) {
+    if (isParleyError(error)) throw error;
     return undefined;
   }
+}
+
+function refusal(breach: ParleyError, text: string): Problem {
+  const problem = { kind: 'oversized', message: breach.message, excerpt: text.slice(0, EXCERPT), breach } as const;
+  const { id, nature } = glimpse(text.slice(0, HEAD_BYTES));
+  return nature === 'reply' && id !== undefined ? { ...problem, requestId: id } : problem;
 }
 
 function isPassing(error: unknown): boolean {

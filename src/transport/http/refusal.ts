@@ -33,7 +33,7 @@ export async function readRefusal(answer: HttpAnswer, session: string | undefine
 /** The JSON-RPC value in the body, when it replies to the request `id`; otherwise undefined. */
 export function replyIn({ status, text, sessionLost }: Refusal, id: RequestId): unknown {
   if (isAuth(status)) return undefined;
-  const value = json(text);
+  const value = jsonWithin(text);
   const items = Array.isArray(value) ? (value as unknown[]) : [value];
   if (items.some((item) => isObject(item) && item['id'] === id && !('method' in item))) return value;
   // An error without an id can only mean this request, but it is also how a lost session is reported.
@@ -63,6 +63,15 @@ export function faultOf(
   }
   const remedy = 'Check that the URL is an MCP endpoint and that the server is well.';
   return new ParleyError('http-status', `${target} answered HTTP ${status} and no MCP reply. ${remedy}`, { details });
+}
+
+/** What is refused for its depth is no reply: the status says enough. */
+function jsonWithin(text: string): unknown {
+  try {
+    return json(text);
+  } catch {
+    return undefined;
+  }
 }
 
 function isAuth(status: number): boolean {

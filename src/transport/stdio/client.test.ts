@@ -77,7 +77,10 @@ test('a third message within a minute that is too large ends the line', async ()
     true,
     true,
   ]);
-  expect(await peer.ended).toMatchObject({ by: 'lost', error: { code: 'limit', details: { limit: 'maxLineBytes' } } });
+  expect(await peer.ended).toMatchObject({
+    by: 'lost',
+    error: { code: 'limit', details: { limit: 'maxOversized', allowed: 2, observed: 3 } },
+  });
 });
 
 test('an endless message is dropped in constant memory and the line given up in the end', async () => {

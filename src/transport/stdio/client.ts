@@ -2,7 +2,7 @@
 // Whatever ends the line, the process and all it started end with it.
 import { basename } from 'node:path';
 import type { Readable } from 'node:stream';
-import { silent, systemClock, type Clock, type Log } from '../../base/index.ts';
+import { limitOf, silent, systemClock, type Clock, type Log } from '../../base/index.ts';
 import { ParleyError } from '../../errors.ts';
 import {
   abortError,
@@ -99,12 +99,12 @@ class ProcessChannel implements StdioChannel {
   #news = 0;
 
   constructor(child: Child, options: StdioOptions) {
-    const { clock = systemClock, maxNoiseLines = 100, maxNoiseBytes = 65_536, lingerMs = 200 } = options;
+    const { clock = systemClock, lingerMs = 200 } = options;
     this.pid = child.pid;
     this.#name = basename(options.command);
     this.#child = child;
-    this.#maxNoiseLines = maxNoiseLines;
-    this.#maxNoiseBytes = maxNoiseBytes;
+    this.#maxNoiseLines = limitOf('maxNoiseLines', options.maxNoiseLines);
+    this.#maxNoiseBytes = limitOf('maxNoiseBytes', options.maxNoiseBytes);
     this.#quiet = new Watch(clock, lingerMs, () => this.#judge());
     this.#longest = new Watch(clock, LONGEST_LINGER_MS, () => setImmediate(() => this.#lose(this.#stopped())));
     this.#line = new Line({

@@ -1,9 +1,9 @@
 // One line of newline-delimited JSON over a pair of byte streams, with every limit that keeps a peer from growing ours.
 // Both ends of the stdio transport share it; it decides when the line is unusable, never what becomes of the process.
 import type { Readable, Writable } from 'node:stream';
-import { systemClock, type Clock } from '../../base/index.ts';
-import { ParleyError, type ErrorDetails } from '../../errors.ts';
-import { seconds, type Message, type Problem } from '../../jsonrpc/index.ts';
+import { limitOf, overLimit, systemClock, type Clock } from '../../base/index.ts';
+import type { ParleyError } from '../../errors.ts';
+import { seconds, type JsonLimits, type Message, type Problem } from '../../jsonrpc/index.ts';
 import {
   createNdjsonDecoder,
   encodeLine,
@@ -14,7 +14,7 @@ import {
 } from '../framing/ndjson.ts';
 import { Watch } from './watch.ts';
 
-export interface LineLimits {
+export interface LineLimits extends JsonLimits {
   /** Longest message that is read, in bytes. Default 8 MiB, at most 64 MiB. */
   readonly maxLineBytes?: number;
   /** Bytes that may wait to be written; a message beyond them is refused. Default 8 MiB. */
@@ -50,8 +50,6 @@ interface Outgoing {
   readonly reject: (error: ParleyError) => void;
 }
 
-/** Messages too large to read that are forgiven within a minute. */
-const OVERSIZED_FORGIVEN = 2;
 const OVERSIZED_WINDOW_MS = 60_000;
 
 /** Reading begins with `start`; writing is possible at once. Ends with `drop`, after a `finish` or without. */
@@ -73,13 +71,12 @@ export class Line {
   #closed: ParleyError | undefined;
 
   constructor({ input, output, events, strays, clock = systemClock, ...limits }: LineOptions) {
-    const { maxLineBytes, maxBacklogBytes = 8_388_608, drainMs = 30_000, stallMs = 30_000, messageMs = 120_000 } = limits;
     this.#input = input;
     // Held, because a guard may put another function in its place for everybody else.
     this.#write = output.write.bind(output);
     this.#events = events;
     this.#clock = clock;
-    this.#maxBacklogBytes = maxBacklogBytes;
+    this.#maxBacklogBytes = limitOf('maxBacklogBytes', limits.maxBacklogBytes);
     this.#decoder = createNdjsonDecoder(
       {
         message: (value) => {
@@ -87,13 +84,15 @@ export class Line {
         },
         problem: (problem, dropped) => this.#problem(problem, dropped),
       },
-      maxLineBytes === undefined ? { strays } : { strays, maxLineBytes },
+      { ...limits, strays },
     );
-    const watch = (limit: string, ms: number, what: string) =>
-      new Watch(clock, ms, () => events.breach(overLimit(limit, ms, what)));
-    this.#draining = watch('drainMs', drainMs, `The peer did not read its input for ${seconds(drainMs)}`);
-    this.#stall = watch('stallMs', stallMs, `The peer began a message and sent no more of it for ${seconds(stallMs)}`);
-    this.#message = watch('messageMs', messageMs, `The peer took more than ${seconds(messageMs)} over one message`);
+    const watch = (name: 'drainMs' | 'stallMs' | 'messageMs', what: (time: string) => string) => {
+      const ms = limitOf(name, limits[name]);
+      return new Watch(clock, ms, () => events.breach(overLimit(name, ms, what(seconds(ms)), ms)));
+    };
+    this.#draining = watch('drainMs', (time) => `The peer did not read its input for ${time}.`);
+    this.#stall = watch('stallMs', (time) => `The peer began a message and sent no more of it for ${time}.`);
+    this.#message = watch('messageMs', (time) => `The peer took more than ${time} over one message.`);
     output.on('error', (cause) => events.over(cause));
     input.on('error', (cause) => events.over(cause));
   }
@@ -119,15 +118,8 @@ export class Line {
     const bytes = Buffer.byteLength(text);
     if (this.#backlogBytes + bytes > this.#maxBacklogBytes) {
       const allowed = this.#maxBacklogBytes;
-      throw overLimit(
-        'maxBacklogBytes',
-        allowed,
-        `A message was not sent: more than ${String(allowed)} bytes would wait to be read`,
-        {
-          observed: this.#backlogBytes + bytes,
-          unsent: true,
-        },
-      );
+      const what = `A message was not sent: more than ${String(allowed)} bytes would wait to be read.`;
+      throw overLimit('maxBacklogBytes', this.#backlogBytes + bytes, what, allowed, { unsent: true });
     }
     this.#backlogBytes += bytes;
     await new Promise<void>((resolve, reject) => {
@@ -191,12 +183,10 @@ export class Line {
     const now = this.#clock.now();
     this.#oversizedAt.push(now);
     while ((this.#oversizedAt[0] as number) < now - OVERSIZED_WINDOW_MS) this.#oversizedAt.shift();
-    if (this.#oversizedAt.length > OVERSIZED_FORGIVEN) {
-      this.#events.breach(
-        overLimit('maxLineBytes', OVERSIZED_FORGIVEN, 'The peer sent too many messages that are too large within a minute', {
-          observed: this.#oversizedAt.length,
-        }),
-      );
+    const forgiven = limitOf('maxOversized', undefined);
+    if (this.#oversizedAt.length > forgiven) {
+      const what = `The peer sent more than ${String(forgiven)} messages within a minute that went past a limit: ${problem.message}`;
+      this.#events.breach(overLimit('maxOversized', this.#oversizedAt.length, what));
     }
   }
 
@@ -211,10 +201,4 @@ export class Line {
     this.#timedLine = this.#decoder.lines;
     this.#message.touch();
   }
-}
-
-function overLimit(limit: string, allowed: number, what: string, details: ErrorDetails = {}): ParleyError {
-  return new ParleyError('limit', `${what}. Raise ${limit} if that is honest.`, {
-    details: { limit, allowed, ...details },
-  });
 }
