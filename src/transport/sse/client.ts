@@ -174,7 +174,11 @@ class SseChannel implements Channel {
         if (event === 'endpoint') this.#takeAddress(data);
       },
     };
-    const options = { maxMessageBytes: this.#options.maxMessageBytes ?? 8 * MIB, refusing: 'message', clock: this.#clock } as const;
+    const options = {
+      maxMessageBytes: this.#options.maxMessageBytes ?? 8 * MIB,
+      refusing: 'message',
+      clock: this.#clock,
+    } as const;
     try {
       await readEvents(answer, reader, options);
       this.#lose(new ParleyError('server-stopped', `${this.#target} ended the stream.`));
