@@ -2,7 +2,7 @@
 import type { JsonObject, Request, RequestId, RequestOptions } from '../jsonrpc/index.ts';
 import { RpcError } from '../errors.ts';
 import { rpcCode } from '../jsonrpc/index.ts';
-import type { ClientFacts, LoggingLevel, RequestHeaders, ServerDialect } from '../protocol/index.ts';
+import type { ClientFacts, InputRequest, LoggingLevel, RequestHeaders, ServerDialect } from '../protocol/index.ts';
 import type { Sealer } from './seal.ts';
 
 export interface Call {
@@ -18,6 +18,18 @@ export interface Call {
   readonly cancellation: Cancellation;
   readonly line: WayBack;
   readonly sealer: Sealer;
+  /** There when the call may go on as a task. */
+  readonly task?: TaskSide;
+}
+
+/** What a task is to the handler that runs in it. */
+export interface TaskSide {
+  /** Resolves with what the client answered; the handler waits for it. */
+  ask(key: string, question: InputRequest): Promise<JsonObject>;
+  /** True when the call's own answer is still to be given, which it then is. */
+  takeAnswer(): boolean;
+  /** Tells how far the work is. */
+  report(message: string): void;
 }
 
 /** Whether the client still waits. The signal is made when it is first wanted, for it costs as much as a small answer. */

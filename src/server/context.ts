@@ -44,16 +44,23 @@ export interface AskOptions {
 type Answers<Asks> = { readonly [Key in keyof Asks]: Asks[Key] extends Ask<infer Answer> ? Answer : JsonObject };
 
 export interface Context {
-  /** Aborts when the client cancels, disconnects, or the server closes. What is sent or asked afterwards goes nowhere. */
+  /**
+   * Aborts when the client cancels, disconnects, or the server closes; of a task, when it is cancelled or too old. What is sent or asked
+   * afterwards goes nowhere.
+   */
   readonly signal: AbortSignal;
   readonly request: RequestInfo;
-  /** Tells the client how far the work is, when it wants to know. A value that does not increase is not sent. */
+  /**
+   * Tells the client how far the work is, when it wants to know. A value that does not increase is not sent. Of a task, the message
+   * is its status.
+   */
   progress(progress: number, total?: number, message?: string): void;
   /** Sends a log message, when the client wants those of this level. `data` is JSON and holds no secrets. */
   log(level: LoggingLevel, data: unknown, logger?: string): void;
   /**
    * Resolves with what a person answered to a form. With a modern client the handler is run again from its start for each
-   * round of questions, and answers already given return at once: what it does before it asks must bear being done again.
+   * round of questions, and answers already given return at once: what it does before it asks must bear being done again. A tool
+   * that runs as a task waits instead, and is not run again.
    * @throws RpcError when the client answers no such questions · ToolError when it did not answer this one
    */
   elicit(params: ElicitFormParams, options?: AskOptions): Promise<ElicitResult>;
@@ -117,9 +124,11 @@ export class CallContext implements Context {
   }
 
   readonly progress: Context['progress'] = (progress, total, message) => {
-    const token = this.request.meta[metaKey.progressToken];
-    if (token === undefined || !Number.isFinite(progress) || progress <= this.#lastProgress) return;
+    if (!Number.isFinite(progress) || progress <= this.#lastProgress) return;
     this.#lastProgress = progress;
+    this.#call.task?.report(message ?? (total === undefined ? String(progress) : `${progress} of ${total}`));
+    const token = this.request.meta[metaKey.progressToken];
+    if (token === undefined) return;
     this.#tell(notification.progress, {
       progressToken: token,
       progress,

@@ -1,8 +1,10 @@
 // What all lines of a server share: what it offers, in which dialects, and the one table from methods to answers.
 import { RpcError } from '../errors.ts';
-import type { Log } from '../base/index.ts';
+import type { Clock, Log } from '../base/index.ts';
 import { rpcCode, type JsonObject, type Request } from '../jsonrpc/index.ts';
 import {
+  declares,
+  extension,
   factsOf,
   method,
   readModern,
@@ -21,6 +23,7 @@ import { listen } from './listen.ts';
 import { getPrompt, type HeldPrompt } from './prompts.ts';
 import { readResource, type HeldResource, type HeldTemplate } from './resources.ts';
 import type { Sealer } from './seal.ts';
+import { Tasks, type TaskOptions } from './tasks.ts';
 import { ToolError } from './tool-error.ts';
 import { callTool, type HeldTool } from './tools.ts';
 import { Watchers, type Changed } from './watchers.ts';
@@ -28,12 +31,16 @@ import { Watchers, type Changed } from './watchers.ts';
 export interface CoreOptions {
   readonly terms: ServerTerms;
   readonly instructions: string | undefined;
-  /** Declared as they are; undefined declares what is registered. */
+  /** Declared as they are, and tasks where a tool has some; undefined declares what is registered. */
   readonly capabilities: ServerCapabilities | undefined;
   readonly pageSize: number;
   readonly sealer: Sealer;
   readonly principal: ((headers: RequestHeaders) => string | undefined) | undefined;
   readonly log: Log;
+  readonly clock: Clock;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  readonly tasks: TaskOptions | undefined;
 }
 
 /** Streams of changes at once, of all clients. */
@@ -43,6 +50,7 @@ export class Core {
   readonly log: Log;
   readonly sealer: Sealer;
   readonly watchers = new Watchers();
+  readonly tasks: Tasks;
   readonly tools: List<HeldTool>;
   readonly prompts: List<HeldPrompt>;
   readonly resources: List<HeldResource>;
@@ -57,7 +65,16 @@ export class Core {
     this.#options = options;
     this.log = options.log;
     this.sealer = options.sealer;
-    const { pageSize } = options;
+    const { pageSize, clock, now } = options;
+    this.tasks = new Tasks(
+      {
+        clock,
+        now,
+        changed: (task) => this.watchers.taskChanged(task.id, () => task.describe()),
+        failure: (error, request, cancellation) => this.failure(error, request, cancellation),
+      },
+      options.tasks,
+    );
     const list = (noun: string, name: ClientMethod, member: string, kind: Changed) => ({
       noun,
       method: name,
@@ -72,7 +89,7 @@ export class Core {
   }
 
   get capabilities(): ServerCapabilities {
-    return (this.#capabilities ??= this.#options.capabilities ?? this.#derive());
+    return (this.#capabilities ??= this.#withTasks(this.#options.capabilities ?? this.#derive()));
   }
 
   dialect(revision: Revision): ServerDialect {
@@ -106,11 +123,12 @@ export class Core {
     };
   }
 
-  /** Ends all subscriptions, lets nothing new begin, and resolves when no request is being answered. */
+  /** Ends all subscriptions and tasks, lets nothing new begin, and resolves when no request is being answered. */
   finish(): Promise<void> {
     return new Promise((resolve) => {
       this.#whenIdle = resolve;
       if (this.#answering === 0) resolve();
+      this.tasks.close();
       this.watchers.finish();
     });
   }
@@ -146,30 +164,35 @@ export class Core {
       throw methodNotFound(name);
     }
     switch (name) {
-      case 'server/discover':
+      case method.discover:
         return dialect.encode(name, this.greeting());
-      case 'ping':
+      case method.ping:
         return {};
-      case 'tools/list':
+      case method.listTools:
         return this.tools.page(params['cursor'], dialect);
-      case 'tools/call':
-        return callTool(this.tools, call);
-      case 'prompts/list':
+      case method.callTool:
+        return callTool(this.tools, this.tasks, call);
+      case method.listPrompts:
         return this.prompts.page(params['cursor'], dialect);
-      case 'prompts/get':
+      case method.getPrompt:
         return getPrompt(this.prompts, call);
-      case 'resources/list':
+      case method.listResources:
         return this.resources.page(params['cursor'], dialect);
-      case 'resources/templates/list':
+      case method.listResourceTemplates:
         return this.templates.page(params['cursor'], dialect);
-      case 'resources/read':
+      case method.readResource:
         return readResource(this.resources, this.templates, call);
-      case 'completion/complete':
+      case method.complete:
         return complete(this, call);
-      case 'subscriptions/listen':
+      case method.listen:
         if (this.watchers.size >= MAX_WATCHERS)
           throw new RpcError(rpcCode.internalError, 'There are too many subscriptions. Try again later');
-        return listen(this.watchers, this.capabilities, call);
+        return listen(this.watchers, this.tasks, this.capabilities, call);
+      case method.getTask:
+      case method.updateTask:
+      case method.cancelTask:
+        if (!declares(this.capabilities, extension.tasks)) throw methodNotFound(name);
+        return dialect.encode(name, this.tasks.answer(name, call));
       default:
         // Those of a session, which its line answers, and of extensions that are not offered here.
         throw methodNotFound(name);
@@ -194,6 +217,11 @@ export class Core {
       ...(completers && { completions: {} }),
       logging: {},
     };
+  }
+
+  #withTasks(capabilities: ServerCapabilities): ServerCapabilities {
+    if (![...this.tools].some(({ definition }) => definition.task !== undefined)) return capabilities;
+    return { ...capabilities, extensions: { ...capabilities.extensions, [extension.tasks]: {} } };
   }
 
   #changed(kind: Changed): void {

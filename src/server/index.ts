@@ -27,5 +27,6 @@ export {
   type TemplateRegistration,
   type ToolRegistration,
 } from './server.ts';
+export type { TaskOptions, TaskSupport } from './tasks.ts';
 export { ToolError } from './tool-error.ts';
 export type { ToolDefinition, ToolHandler, ToolReturn } from './tools.ts';

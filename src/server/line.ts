@@ -151,6 +151,7 @@ export class Line implements WayBack {
     this.#leave = this.#core.watchers.add({
       hears: (changed) => this.#core.capabilities[changed]?.listChanged === true,
       follows: (uri) => session.follows.has(uri),
+      tracks: () => false,
       tell: (name, news) => {
         this.notify(name, news).catch(() => {
           // The line is over.

@@ -3,16 +3,20 @@
 import { isObject, type JsonObject } from '../jsonrpc/index.ts';
 import { metaKey, method, notification, type ServerCapabilities, type SubscriptionFilter } from '../protocol/index.ts';
 import { invalidParams, type Call } from './call.ts';
+import type { Tasks } from './tasks.ts';
 import type { Watchers } from './watchers.ts';
 
-const MAX_URIS = 1_024;
+const MAX_LISTED = 1_024;
 
 /** Resolves with the closing result when the server ends the stream; rejects when the client does. */
-export function listen(watchers: Watchers, capabilities: ServerCapabilities, call: Call): Promise<JsonObject> {
+export function listen(watchers: Watchers, tasks: Tasks, capabilities: ServerCapabilities, call: Call): Promise<JsonObject> {
   const { request, cancellation, line, dialect } = call;
   const { signal } = cancellation;
-  const granted = grant(readFilter(call.params['notifications']), capabilities);
+  const wanted = readFilter(call.params['notifications']);
+  const taskIds = wanted.taskIds === undefined ? undefined : tasks.audible(wanted.taskIds, call);
+  const granted = { ...grant(wanted, capabilities), ...(taskIds !== undefined && { taskIds }) };
   const uris = new Set(granted.resourceSubscriptions);
+  const tracked = new Set(taskIds);
   const tag: JsonObject = { [metaKey.subscriptionId]: request.id };
   const tell = (name: string, params: JsonObject) => line.notify(name, { ...params, _meta: tag }, request.id);
 
@@ -33,6 +37,7 @@ export function listen(watchers: Watchers, capabilities: ServerCapabilities, cal
     const leave = watchers.add({
       hears: (changed) => granted[`${changed}ListChanged`] === true,
       follows: (uri) => uris.has(uri),
+      tracks: (taskId) => tracked.has(taskId),
       tell: (name, params) => {
         tell(name, params).catch(() => {
           // The line is over, and with it the subscription: the signal says so.
@@ -49,14 +54,17 @@ export function listen(watchers: Watchers, capabilities: ServerCapabilities, cal
 
 function readFilter(value: unknown): SubscriptionFilter {
   if (!isObject(value)) throw invalidParams('"notifications" is missing or not an object');
-  const { resourceSubscriptions: uris, ...flags } = value;
+  const { resourceSubscriptions, taskIds, ...flags } = value;
   for (const name of ['toolsListChanged', 'promptsListChanged', 'resourcesListChanged'] as const) {
     if (flags[name] !== undefined && typeof flags[name] !== 'boolean') throw invalidParams(`"${name}" is not a boolean`);
   }
-  if (uris !== undefined && !(Array.isArray(uris) && uris.every((uri) => typeof uri === 'string'))) {
-    throw invalidParams('"resourceSubscriptions" is not an array of strings');
+  for (const [name, list] of Object.entries({ resourceSubscriptions, taskIds })) {
+    if (list === undefined) continue;
+    if (!Array.isArray(list) || !list.every((each) => typeof each === 'string')) {
+      throw invalidParams(`"${name}" is not an array of strings`);
+    }
+    if (list.length > MAX_LISTED) throw invalidParams(`"${name}" has more than ${MAX_LISTED} entries`);
   }
-  if ((uris?.length ?? 0) > MAX_URIS) throw invalidParams(`"resourceSubscriptions" has more than ${MAX_URIS} entries`);
   return value;
 }
 

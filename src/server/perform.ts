@@ -1,13 +1,13 @@
-// Runs a handler that may ask the client for input, in either way the eras have: by requests on the line while it waits, or by
-// results that ask for another round, after each of which it runs again from its start with the answers so far.
+// Runs a handler that may ask the client for input, in each way there is: by requests on the line or in its task while it waits, or
+// by results that ask for another round, after each of which it runs again from its start with the answers so far.
 import { ParleyError, RpcError } from '../errors.ts';
 import type { JsonObject } from '../jsonrpc/index.ts';
 import type { InputRequest } from '../protocol/index.ts';
 import { readAnswer } from './ask.ts';
-import type { Call } from './call.ts';
+import type { Call, TaskSide } from './call.ts';
 import { CallContext, type Context, type Inputs, type Returned } from './context.ts';
 import { isInputRequired, type InputRequired } from './input-required.ts';
-import { bindingOf, inputResult, Rounds } from './rounds.ts';
+import { bindingOf, inputResult, returnedWith, Rounds } from './rounds.ts';
 import { ToolError } from './tool-error.ts';
 
 /** What a handler returned, or the result that asks the client for another round. */
@@ -17,11 +17,12 @@ export type Outcome<Value> =
 
 /** Milliseconds a client of the handshake era may take to answer: there may be a person behind it. */
 const ANSWER_MS = 600_000;
-/** How often a handler is run again within one request of a client of the handshake era. */
+/** How often a handler is run again within one request whose client is asked while it waits. */
 const MAX_RUNS = 16;
 
 export function perform<Value>(call: Call, run: (context: Context) => Value | Promise<Value>): Promise<Outcome<Value>> {
-  return call.dialect.asks === 'rounds' ? performInRounds(call, run) : performWithRequests(call, run);
+  if (call.task !== undefined) return performWaiting(call, new TaskInputs(call, call.task), run);
+  return call.dialect.asks === 'rounds' ? performInRounds(call, run) : performWaiting(call, new LineInputs(call), run);
 }
 
 async function performInRounds<Value>(call: Call, run: (context: Context) => Value | Promise<Value>): Promise<Outcome<Value>> {
@@ -39,19 +40,21 @@ async function performInRounds<Value>(call: Call, run: (context: Context) => Val
   }
   if (rounds.isWanting) return { type: 'input', result: rounds.result() };
   if (!isInputRequired(value)) return { type: 'value', value: value as Exclude<Value, InputRequired> };
-  const { inputRequests = {}, requestState } = value;
-  const wanted = Object.entries(inputRequests).map(
-    ([key, request]) => [key, call.dialect.ask(request, call.facts.capabilities)] as const,
-  );
+  return roundOf(call, value);
+}
+
+/** The result that asks for what a handler wants before it is run again. */
+function roundOf({ dialect, facts }: Call, { inputRequests = {}, requestState }: InputRequired): Outcome<never> {
+  const wanted = Object.entries(inputRequests).map(([key, request]) => [key, dialect.ask(request, facts.capabilities)] as const);
   return { type: 'input', result: inputResult(wanted, requestState) };
 }
 
-async function performWithRequests<Value>(
+async function performWaiting<Value>(
   call: Call,
+  inputs: WaitingInputs,
   run: (context: Context) => Value | Promise<Value>,
 ): Promise<Outcome<Value>> {
-  const inputs = new LineInputs(call);
-  let returned: Returned = { responses: {}, state: undefined };
+  let { returned } = inputs;
   for (let runs = 0; runs < MAX_RUNS; runs++) {
     const context = new CallContext(call, inputs, returned);
     let value: Value;
@@ -61,8 +64,9 @@ async function performWithRequests<Value>(
       context.end();
     }
     if (!isInputRequired(value)) return { type: 'value', value: value as Exclude<Value, InputRequired> };
+    if (inputs.takesRound()) return roundOf(call, value);
     const answers = Object.entries(value.inputRequests ?? {}).map(
-      async ([key, question]) => [key, await askOnLine(call, question)] as const,
+      async ([key, question]) => [key, await inputs.ask(key, question)] as const,
     );
     returned = { responses: Object.fromEntries(await Promise.all(answers)), state: value.requestState };
   }
@@ -71,8 +75,17 @@ async function performWithRequests<Value>(
   });
 }
 
-/** Questions as requests on the line, each answered while the handler waits. */
-class LineInputs implements Inputs {
+/** Questions that are answered while the handler waits. */
+interface WaitingInputs extends Inputs {
+  /** What came with the request. */
+  readonly returned: Returned;
+  /** True when a round can be asked for instead, in the answer to the request, which is then to be given. */
+  takesRound(): boolean;
+}
+
+/** Questions as requests on the line. */
+class LineInputs implements WaitingInputs {
+  readonly returned: Returned = { responses: {}, state: undefined };
   readonly #call: Call;
 
   constructor(call: Call) {
@@ -85,6 +98,35 @@ class LineInputs implements Inputs {
 
   ask(_key: string, question: InputRequest): Promise<JsonObject> {
     return askOnLine(this.#call, question);
+  }
+
+  takesRound(): boolean {
+    return false;
+  }
+}
+
+/** Questions of a task, for whoever asks about it; before it is one, rounds. */
+class TaskInputs implements WaitingInputs {
+  readonly returned: Returned;
+  readonly #call: Call;
+  readonly #task: TaskSide;
+
+  constructor(call: Call, task: TaskSide) {
+    this.returned = returnedWith(call);
+    this.#call = call;
+    this.#task = task;
+  }
+
+  get binding(): string {
+    return bindingOf(this.#call);
+  }
+
+  ask(key: string, question: InputRequest): Promise<JsonObject> {
+    return this.#task.ask(key, question);
+  }
+
+  takesRound(): boolean {
+    return this.#task.takeAnswer();
   }
 }
 

@@ -29,12 +29,11 @@ export class Rounds implements Inputs {
 
   /** @throws RpcError -32602 for a state of ours that is not good for this request */
   constructor(call: Call) {
-    const { inputResponses, requestState } = call.params;
-    if (requestState !== undefined && typeof requestState !== 'string') throw invalidParams('"requestState" is not a string');
+    const { responses, state } = returnedWith(call);
     this.#call = call;
-    const own = requestState !== undefined && isRoundsState(requestState);
-    if (own) this.#answers = new Map(call.sealer.open('rounds', requestState, this.binding) as [string, JsonObject][]);
-    this.returned = { responses: isObject(inputResponses) ? inputResponses : NOTHING, state: own ? undefined : requestState };
+    const own = state !== undefined && isRoundsState(state);
+    if (own) this.#answers = new Map(call.sealer.open('rounds', state, this.binding) as [string, JsonObject][]);
+    this.returned = { responses, state: own ? undefined : state };
   }
 
   get binding(): string {
@@ -70,6 +69,13 @@ export class Rounds implements Inputs {
     }
     return inputResult([...(this.#wanted ?? [])], state);
   }
+}
+
+/** What came with a request that was asked to come again. @throws RpcError -32602 for a state that is no text */
+export function returnedWith({ params }: Call): Returned {
+  const { inputResponses, requestState: state } = params;
+  if (state !== undefined && typeof state !== 'string') throw invalidParams('"requestState" is not a string');
+  return { responses: isObject(inputResponses) ? inputResponses : NOTHING, state };
 }
 
 /** The result that asks for another round. */

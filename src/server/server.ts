@@ -20,6 +20,7 @@ import {
 } from './resources.ts';
 import type { StandardSchema } from './schema.ts';
 import { createSealer } from './seal.ts';
+import type { TaskOptions } from './tasks.ts';
 import { holdTool, type HeldTool, type ToolDefinition, type ToolHandler } from './tools.ts';
 
 /** What a tool with a plain JSON Schema for its output may return. */
@@ -34,7 +35,7 @@ export interface ServerOptions {
   readonly icons?: readonly Icon[];
   /** How the server is best used, for the model. */
   readonly instructions?: string;
-  /** Declared instead of what follows from what is registered. */
+  /** Declared instead of what follows from what is registered, tasks aside. */
   readonly capabilities?: ServerCapabilities;
   /** Entries on a page of a list. Default 100. */
   readonly pageSize?: number;
@@ -52,8 +53,10 @@ export interface ServerOptions {
   readonly principal?: (headers: RequestHeaders) => string | undefined;
   /** Hears of faults of handlers and of what was wrong on lines. */
   readonly log?: Log;
+  /** How tasks are kept, where a tool has some. */
+  readonly tasks?: TaskOptions;
   readonly clock?: Clock;
-  /** Milliseconds since 1970, for the age of sealed state. */
+  /** Milliseconds since 1970, for the age of sealed state and the dates of tasks. */
   readonly now?: () => number;
 }
 
@@ -127,10 +130,30 @@ const DEFAULT_PAGE = 100;
 
 /** Creates a server without lines; give it some with `accept`, `serveStdio` or `serveHttp`. */
 export function createServer(options: ServerOptions): Server {
-  const { pageSize = DEFAULT_PAGE, log = silent, clock = systemClock, instructions, capabilities, principal } = options;
+  const {
+    pageSize = DEFAULT_PAGE,
+    log = silent,
+    clock = systemClock,
+    now = Date.now,
+    instructions,
+    capabilities,
+    principal,
+  } = options;
+  const { tasks } = options;
   if (!Number.isInteger(pageSize) || pageSize < 1) throw new ParleyError('usage', 'pageSize must be a whole number from 1 on.');
   const sealer = createSealer({ key: options.stateKey, now: options.now });
-  const core = new Core({ terms: termsOf(options), instructions, capabilities, pageSize, sealer, principal, log });
+  const core = new Core({
+    terms: termsOf(options),
+    instructions,
+    capabilities,
+    pageSize,
+    sealer,
+    principal,
+    log,
+    clock,
+    now,
+    tasks,
+  });
   const lines = new Set<{ close(): Promise<void> }>();
   let closed: Promise<void> | undefined;
 

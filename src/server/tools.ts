@@ -20,6 +20,7 @@ import type { Context } from './context.ts';
 import type { InputRequired } from './input-required.ts';
 import type { List } from './list.ts';
 import { perform } from './perform.ts';
+import type { Tasks, TaskSupport } from './tasks.ts';
 import { checkOf, describe, type Check, type StandardSchema } from './schema.ts';
 import { ToolError } from './tool-error.ts';
 
@@ -35,6 +36,12 @@ export interface ToolDefinition<Args = unknown> {
   readonly output?: StandardSchema | JsonSchema;
   readonly annotations?: ToolAnnotations;
   readonly icons?: readonly Icon[];
+  /**
+   * Whether calls may go on as tasks, which clients ask about instead of waiting. `optional`: those that take a while, of clients
+   * that can follow tasks; for others the call is answered when it is done. `required`: all, and other clients are refused. Either
+   * way the handler may first return `inputRequired`, at once, for a round of input before there is a task. Default: none.
+   */
+  readonly task?: TaskSupport;
   readonly _meta?: Meta;
 }
 
@@ -65,7 +72,7 @@ const checkNone: Check = (value) =>
 
 /** @throws ParleyError `usage` for schemas that cannot be those of a tool */
 export function holdTool(definition: ToolDefinition, handler: ToolHandler): HeldTool {
-  const { input, output, ...rest } = definition;
+  const { input, output, task: _ofServer, ...rest } = definition;
   const owner = `tool "${definition.name}"`;
   const inputSchema = input === undefined ? NO_ARGUMENTS : objectSchema(describe(input, 'input', owner), owner);
   const headers = paramHeaders(inputSchema);
@@ -91,7 +98,7 @@ function objectSchema(schema: JsonSchema, owner: string): JsonSchema {
   throw new ParleyError('usage', `The input schema of ${owner} must be of type "object".`);
 }
 
-export async function callTool(tools: List<HeldTool>, call: Call): Promise<JsonObject> {
+export async function callTool(tools: List<HeldTool>, tasks: Tasks, call: Call): Promise<JsonObject> {
   const { params, dialect, headers } = call;
   const name = stringParam(params, 'name');
   const tool = tools.get(name);
@@ -105,16 +112,18 @@ export async function callTool(tools: List<HeldTool>, call: Call): Promise<JsonO
   const args = params['arguments'] ?? {};
   if (!isObject(args)) throw invalidParams('"arguments" is not an object');
   if (headers !== undefined && dialect.era === 'modern') checkParamHeaders(headers, tool.headers, args);
-  return dialect.encode(method.callTool, await answer(tool, args, call));
-}
-
-async function answer(tool: HeldTool, args: JsonObject, call: Call): Promise<JsonObject> {
   const checked = await tool.check(args);
   if (!checked.ok) {
-    return failure(`Invalid arguments for tool ${tool.definition.name}:\n${checked.problems.join('\n')}`);
+    return dialect.encode(method.callTool, failure(`Invalid arguments for tool ${name}:\n${checked.problems.join('\n')}`));
   }
+  const { task } = tool.definition;
+  const work = (current: Call) => answer(tool, checked.value, current);
+  return dialect.encode(method.callTool, await (task === undefined ? work(call) : tasks.perform(call, task, work)));
+}
+
+async function answer(tool: HeldTool, args: unknown, call: Call): Promise<JsonObject> {
   try {
-    const outcome = await perform(call, (context) => tool.handler(checked.value as never, context));
+    const outcome = await perform(call, (context) => tool.handler(args as never, context));
     return outcome.type === 'input' ? outcome.result : await resultOf(tool, outcome.value);
   } catch (error) {
     if (error instanceof ToolError) return failure(error.message);

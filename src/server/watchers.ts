@@ -9,6 +9,8 @@ export interface Watcher {
   hears(changed: Changed): boolean;
   /** Whether it wants to know that the resource `uri` has new contents. */
   follows(uri: string): boolean;
+  /** Whether it wants to know how the task `taskId` stands. */
+  tracks(taskId: string): boolean;
   tell(method: string, params: JsonObject): void;
   /** Ends it from the server's side. */
   finish(): void;
@@ -24,6 +26,7 @@ export class Watchers {
   readonly #watchers = new Set<Watcher>();
   readonly #changed = new Set<Changed>();
   readonly #updated = new Set<string>();
+  readonly #tasks = new Map<string, () => JsonObject>();
   #scheduled = false;
 
   get size(): number {
@@ -48,6 +51,12 @@ export class Watchers {
     this.#schedule();
   }
 
+  /** A task stands otherwise than before; `describe` says how, when it is told. */
+  taskChanged(taskId: string, describe: () => JsonObject): void {
+    this.#tasks.set(taskId, describe);
+    this.#schedule();
+  }
+
   /** Tells what is still to be told, then ends all watchers. */
   finish(): void {
     this.#flush();
@@ -65,10 +74,13 @@ export class Watchers {
     const changed = [...this.#changed];
     const updated = [...this.#updated];
     this.#changed.clear();
+    const tasks = [...this.#tasks];
     this.#updated.clear();
+    this.#tasks.clear();
     for (const watcher of [...this.#watchers]) {
       for (const kind of changed) if (watcher.hears(kind)) watcher.tell(METHOD[kind], {});
       for (const uri of updated) if (watcher.follows(uri)) watcher.tell(notification.resourceUpdated, { uri });
+      for (const [id, describe] of tasks) if (watcher.tracks(id)) watcher.tell(notification.taskChanged, describe());
     }
   }
 }
