@@ -1,5 +1,7 @@
 // The client under test: plays one scenario of the suite, named by the environment, on Parley's public API alone.
 // Exits 0 when the scenario went as it should, 1 otherwise; tells its exit code to the gate.
+import { deepStrictEqual, strictEqual } from 'node:assert';
+import { createHash } from 'node:crypto';
 import { appendFileSync } from 'node:fs';
 import { connect } from '../dist/client/index.js';
 import { eitherTransport } from '../dist/transport/index.js';
@@ -34,6 +36,26 @@ async function withSession(act) {
   } finally {
     await session.close();
   }
+}
+
+/** Loads the first skill, each file only once it is wanted and only as its entry says it is (SEP-2640). */
+async function loadSkill(session) {
+  const { skills } = await session.request('skills/list');
+  const [{ uri, frontmatter, resources }] = skills;
+  const text = await readVerified(session, resources, uri);
+  const [, head = ''] = /^---\n(.*?)\n---\n/s.exec(text) ?? [];
+  const found = Object.fromEntries(head.split('\n').map((line) => line.split(/:\s*(.*)/s, 2)));
+  deepStrictEqual(found, frontmatter, 'The front matter is not what the entry says.');
+  for (const file of resources) if (file.uri !== uri) await readVerified(session, resources, file.uri);
+}
+
+async function readVerified(session, resources, uri) {
+  const { digest, size } = resources.find((file) => file.uri === uri);
+  const { contents } = await session.readResource(uri);
+  const bytes = Buffer.from(contents[0].text);
+  strictEqual(bytes.length, size, `${uri} does not have the size that its entry says.`);
+  strictEqual(`sha256:${createHash('sha256').update(bytes).digest('hex')}`, digest, `${uri} is not what its entry says.`);
+  return contents[0].text;
 }
 
 const scenarios = {
@@ -72,6 +94,10 @@ const scenarios = {
     await session.listTools();
     for (const { name, arguments: args } of context.toolCalls) await session.callTool(name, args);
   },
+  'sep-2640-client-no-prefetch': (session) => session.request('skills/list'),
+  'sep-2640-client-verify-digest': loadSkill,
+  'sep-2640-client-verify-size': loadSkill,
+  'sep-2640-client-verify-frontmatter': loadSkill,
   async 'http-invalid-tool-headers'(session) {
     const { items } = await session.listTools();
     for (const { name } of items) await session.callTool(name, { region: 'us-west1' });

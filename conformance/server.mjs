@@ -1,12 +1,13 @@
 // The server under test: everything the suite's scenarios ask for, on Parley's public API alone.
 // Prints its URL on the first line and serves until its input ends.
-import { createServer, inputRequired, serveHttp, ToolError } from '../dist/server/index.js';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ask, createServer, inputRequired, serveHttp, ToolError } from '../dist/server/index.js';
 
 const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 const WAV = 'UklGRiQAAABXQVZFZm10IBAAAAABAAEARKwAAIhYAQACABAAZGF0YQAAAAA=';
 
 const text = (value) => ({ type: 'text', text: value });
-const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+const pause = (ms, signal) => sleep(ms, undefined, { signal });
 const form = (message, properties, required = Object.keys(properties)) => ({
   message,
   requestedSchema: { type: 'object', properties, required },
@@ -209,6 +210,56 @@ rounds('capabilities', 'Asks only what the client can answer.', ({}, context) =>
     },
     requestState: context.seal('capabilities'),
   });
+});
+
+// Tasks (SEP-2663).
+const filename = { type: 'object', properties: { filename: { type: 'string' } }, required: ['filename'] };
+server.tool(
+  {
+    name: 'greet',
+    description: 'Greets at once.',
+    input: { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] },
+  },
+  ({ name }) => `Hello, ${name}!`,
+);
+server.tool(
+  {
+    name: 'slow_compute',
+    description: 'Takes its time.',
+    input: { type: 'object', properties: { seconds: { type: 'number' }, label: { type: 'string' } }, required: ['seconds'] },
+    task: 'optional',
+  },
+  async ({ seconds, label }, { signal }) => {
+    await pause(seconds * 1_000, signal);
+    return `Computed ${label}.`;
+  },
+);
+server.tool({ name: 'failing_job', description: 'Fails after a while.', task: 'required' }, async ({}, { signal }) => {
+  await pause(1_000, signal);
+  throw new ToolError('The job failed.');
+});
+server.tool({ name: 'protocol_error_job', description: 'Breaks.', task: 'required' }, () => {
+  throw new Error('The job broke.');
+});
+server.tool(
+  { name: 'confirm_delete', description: 'Asks before it deletes.', input: filename, task: 'optional' },
+  async ({ filename }, context) => {
+    const { action, content } = await context.elicit(form(`Delete ${filename}?`, { confirm: { type: 'boolean' } }));
+    return action === 'accept' && content.confirm ? `Deleted ${filename}.` : `Kept ${filename}.`;
+  },
+);
+server.tool({ name: 'multi_input', description: 'Asks two things at once.', task: 'optional' }, async ({}, context) => {
+  const { first, second } = await context.inputs({
+    first: ask.elicit(form('First name?', { name: { type: 'string' } })),
+    second: ask.elicit(form('Second name?', { name: { type: 'string' } })),
+  });
+  return `${first.content?.name} and ${second.content?.name}`;
+});
+server.tool({ name: 'test_tool_with_task', description: 'Asks, then works.', task: 'required' }, async ({}, context) => {
+  const content = named(context);
+  if (content === undefined) return inputRequired({ inputRequests: { user_name: askName } });
+  await pause(200, context.signal);
+  return `Hello, ${content.name}!`;
 });
 
 // Schemas.
