@@ -5,7 +5,7 @@ import { systemClock, type Clock } from '../base/index.ts';
 import { abortError, seconds } from '../jsonrpc/index.ts';
 import { makeCalls } from './calls.ts';
 import type { CallLogEntry, CallStart, Observe } from './log.ts';
-import type { Model, ModelMessage, ModelReply, ModelToolCall, Usage } from './model.ts';
+import type { Model, ModelMessage, ModelReply, ModelTool, ModelToolCall, Usage } from './model.ts';
 import type { Toolbox } from './toolbox.ts';
 
 export interface AgentOptions {
@@ -79,7 +79,7 @@ export async function runAgent(options: AgentOptions): Promise<AgentResult> {
       : end('budget', `Stopped: the time allowed, ${seconds(wallMs)}, is over.`);
 
   /** The model's reply with unique ids; or the text that had come when the signal aborted. */
-  async function ask(tools: ReturnType<Toolbox['tools']>): Promise<ModelReply | { readonly cutOff: string }> {
+  async function ask(tools: readonly ModelTool[]): Promise<ModelReply | { readonly cutOff: string }> {
     let text = '';
     const onText = (delta: string) => {
       if (signal.aborted) return;
@@ -96,7 +96,7 @@ export async function runAgent(options: AgentOptions): Promise<AgentResult> {
     }
   }
 
-  async function call(toolCalls: readonly ModelToolCall[], tools: ReturnType<Toolbox['tools']>): Promise<void> {
+  async function call(toolCalls: readonly ModelToolCall[], tools: readonly ModelTool[]): Promise<void> {
     const starts = toolCalls.map((toolCall, index): CallStart => ({ ...toolCall, n: calls.length + index + 1, turn: turns }));
     for (const { entry, reply } of await makeCalls(starts, { toolbox, tools, signal, observe, clock })) {
       calls.push(entry);
