@@ -1,7 +1,8 @@
 import { PassThrough } from 'node:stream';
 import { expect, test } from 'vitest';
 import { createIntent, type ApprovalRequest, type ApprovalScope } from '../host/index.ts';
-import { terminalApprover, type Terminal } from './ask.ts';
+import { terminalApprover } from './ask.ts';
+import type { Terminal } from './terminal.ts';
 
 /** A person who types `keys` as soon as the question is there; `undefined` closes the terminal. */
 function ask(keys: string | undefined, options: { readonly widest?: ApprovalScope; readonly before?: string } = {}) {

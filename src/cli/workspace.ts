@@ -1,5 +1,5 @@
 // What most commands begin with: read the configuration, say what is wrong in it, and open a host over the servers wanted.
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { isParleyError, ParleyError } from '../errors.ts';
 import { didYouMean } from '../base/index.ts';
 import {
@@ -16,6 +16,7 @@ import {
   type ServerStatus,
 } from '../host/index.ts';
 import { terminalApprover } from './ask.ts';
+import { terminalInputs } from './inputs.ts';
 import type { Io } from './io.ts';
 import { openLaunchTrust, type LaunchTrust } from './launch-trust.ts';
 import { createPrinter, type OutputOptions, type Printer } from './output.ts';
@@ -37,7 +38,10 @@ export interface Workspace extends Loaded {
   reload(): Loaded;
 }
 
-/** The configuration that holds here; what is wrong in it is said on stderr. */
+/**
+ * The configuration that holds here; what is wrong in it is said on stderr.
+ * @throws ParleyError `config-invalid` when the file given by `--config` cannot be used at all
+ */
 export function openWorkspace(io: Io, options: GlobalOptions): Workspace {
   const printer = createPrinter(io, options);
   const { allow = [], ask = [], deny = [] } = options;
@@ -51,10 +55,14 @@ export function openWorkspace(io: Io, options: GlobalOptions): Workspace {
       ...(given && { extra: { permissions: { allow, ask, deny } } }),
     });
   const loaded = load();
+  const file = options.config === undefined ? undefined : resolve(io.cwd, options.config);
+  const unusable = loaded.diagnostics.find((each) => each.level === 'error' && each.file === file && each.path === '');
+  if (unusable !== undefined) throw new ParleyError('config-invalid', formatDiagnostic(unusable));
   for (const diagnostic of loaded.diagnostics) {
     const line = formatDiagnostic(diagnostic);
     if (diagnostic.level === 'notice') printer.detail(line);
-    else printer.say(line);
+    else if (diagnostic.level === 'warning') printer.say(line);
+    else printer.error('config-invalid', line);
   }
   const { stateDir } = loaded.paths;
   return { ...loaded, io, printer, trust: openLaunchTrust(stateDir), logDir: join(stateDir, 'logs'), reload: load };
@@ -83,6 +91,7 @@ export function openWorkspaceHost(
     logDir,
     mayLaunch: (server) => trust.covers(server),
     ...(approver && { approver }),
+    ...(io.interactive && { inputs: (server: string) => terminalInputs(io, server) }),
   });
 }
 
@@ -110,14 +119,31 @@ export async function withHost<T>(
 /** Milliseconds that lists wait for slow servers before they show what is there. */
 export const PATIENCE_MS = 10_000;
 
-/** Waits for the servers and says which could not be reached. */
+/**
+ * Waits for the servers and says which could not be reached.
+ * @throws ParleyError or RpcError why, when none could
+ */
 export async function settle(host: Host, { printer, io }: Workspace, withinMs = PATIENCE_MS): Promise<void> {
   await host.settled({ withinMs, signal: io.signal });
   const { servers } = host;
-  const ready = servers.filter(({ state }) => state.type === 'ready');
-  if (ready.length === servers.length) return;
-  printer.say(`${ready.length}/${servers.length} servers connected`);
-  for (const status of servers) if (status.state.type !== 'ready') printer.say(`  ${status.name}: ${sayState(status)}`);
+  const absent = servers.filter(({ state }) => state.type !== 'ready');
+  const [first, ...others] = absent;
+  if (first === undefined) return;
+  const each = absent.map((status) => `  ${status.name}: ${sayState(status)}`);
+  if (absent.length < servers.length) {
+    printer.say([`${servers.length - absent.length}/${servers.length} servers connected`, ...each].join('\n'));
+    return;
+  }
+  const error = errorOf(first);
+  if (others.length === 0) throw error;
+  const code = isParleyError(error) ? error.code : 'unreachable';
+  throw new ParleyError(code, `None of ${servers.length} servers could be reached:\n${each.join('\n')}`, { cause: error });
+}
+
+/** Why a server that is not ready cannot be used. */
+export function errorOf({ name, state }: ServerStatus): Error {
+  if (state.type === 'waiting' || state.type === 'failed') return state.error;
+  return new ParleyError('timeout', `Server "${name}" is still connecting. Try again, or run \`parley mcp doctor ${name}\`.`);
 }
 
 /** How a server is doing, in one line or, with what it wrote before it stopped, a few. */
@@ -143,6 +169,12 @@ const TAIL_LINES = 5;
 
 function failure(error: Error, name: string): string {
   const message = visible(error.message.replace(`Server "${name}": `, ''));
+  const tail = stderrOf(error);
+  return tail === undefined ? message : `${message}\n${gutter(tail)}`;
+}
+
+/** The last lines that a server wrote to its standard error, where it wrote any. Untrusted. */
+export function stderrOf(error: unknown): string | undefined {
   const tail = isParleyError(error) ? (error.details.stderrTail ?? '').trimEnd() : '';
-  return tail === '' ? message : `${message}\n${gutter(tail.split('\n').slice(-TAIL_LINES).join('\n'))}`;
+  return tail === '' ? undefined : tail.split('\n').slice(-TAIL_LINES).join('\n');
 }
