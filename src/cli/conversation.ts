@@ -12,7 +12,7 @@ import {
   type ModelMessage,
 } from '../agent/index.ts';
 import { isParleyError, ParleyError } from '../errors.ts';
-import { gutter, oneLine, visible, type Host } from '../host/index.ts';
+import { gutter, oneLine, visible, type Approver, type Host } from '../host/index.ts';
 import { terminalApprover } from './ask.ts';
 import { exitCode } from './exit.ts';
 import type { Result } from './output.ts';
@@ -68,8 +68,9 @@ export async function withConversation<T>(
   }
   const model = namedModel(options.model ?? io.env['PARLEY_MODEL'], workspace);
   const screen = createScreen(workspace, { quiet: options.quiet === true, nameOf: (name) => nameOf(host, name) });
-  const approver = io.interactive ? screen.holding(terminalApprover(io)) : undefined;
-  const host = openWorkspaceHost(workspace, undefined, approver);
+  const person = terminalApprover(io);
+  const approver: Approver = { ask: (request, asking) => screen.hold(() => person.ask(request, asking)) };
+  const host = openWorkspaceHost(workspace, undefined, io.interactive ? approver : undefined);
   try {
     await host.settled({ withinMs: PATIENCE_MS, signal: io.signal });
     sayServers(host, screen);

@@ -1,7 +1,6 @@
 import { PassThrough } from 'node:stream';
 import { expect, test } from 'vitest';
 import type { AgentEvent, CallStart, ModelReply } from '../agent/index.ts';
-import type { ApprovalRequest, Verdict } from '../host/index.ts';
 import type { Io } from './io.ts';
 import { createPrinter, type OutputOptions } from './output.ts';
 import { createScreen } from './screen.ts';
@@ -100,14 +99,16 @@ test('an answer that is cut off is said to be', () => {
 
 test('nothing is written while a question stands, and nothing of it is lost', async () => {
   const { screen, err } = open();
-  let answer: (verdict: Verdict) => void = () => {};
-  const approver = screen.holding({ ask: () => new Promise((resolve) => (answer = resolve)) });
-  const asked = approver.ask({} as ApprovalRequest);
+  const answers: ((answer: string) => void)[] = [];
+  const ask = () => screen.hold(() => new Promise<string>((resolve) => answers.push(resolve)));
+  const [first, second] = [ask(), ask()];
   screen.observe({ type: 'call', call: CALL });
   screen.observe({ type: 'progress', call: CALL, progress: { progress: 1 } });
+  answers[0]?.('yes');
+  expect(await first).toBe('yes');
   screen.observe(result(CALL));
   expect(err()).toBe('');
-  answer({ type: 'allow', scope: 'once' });
-  expect(await asked).toEqual({ type: 'allow', scope: 'once' });
+  answers[1]?.('no');
+  expect(await second).toBe('no');
   expect(err()).toMatch(/^→ orders\/get .*\n← orders\/get: ok/);
 });

@@ -1,15 +1,15 @@
 // Shows an agent at work, line by line: what the model says, which tool it calls, what became of that and why. Nothing of a model or
 // a server reaches the terminal unescaped, and nothing is written into a question while it is asked.
 import type { AgentEvent, CallLogEntry, ModelReply, Observe } from '../agent/index.ts';
-import { oneLine, visible, type Approver } from '../host/index.ts';
+import { oneLine, visible } from '../host/index.ts';
 import { columns } from './output.ts';
 import { createProgressLine, type ProgressLine } from './progress.ts';
 import type { Workspace } from './workspace.ts';
 
 export interface Screen {
   readonly observe: Observe;
-  /** The approver, with all else held back until it has its answer. */
-  holding(approver: Approver): Approver;
+  /** Runs a dialog with the person; all else is held back until it is over. */
+  hold<T>(dialog: () => Promise<T>): Promise<T>;
   /** A line of our own. */
   say(line: string): void;
   /** Ends a line that was begun, after a run that was broken off. */
@@ -38,10 +38,11 @@ export function createScreen({ printer, io }: Pick<Workspace, 'printer' | 'io'>,
   const progress = new Map<number, ProgressLine>();
   let calls: CallLogEntry[] = [];
   let shown: string | undefined;
-  let held: string[] | undefined;
+  const held: string[] = [];
+  let dialogs = 0;
 
   const say = (line: string) => {
-    if (held !== undefined) return void held.push(line);
+    if (dialogs > 0) return void held.push(line);
     for (const each of progress.values()) each.clear();
     printer.say(line);
   };
@@ -92,7 +93,7 @@ export function createScreen({ printer, io }: Pick<Workspace, 'printer' | 'io'>,
           const { n, name } = event.call;
           const line = progress.get(n) ?? createProgressLine(io, nameOf(name));
           progress.set(n, line);
-          if (held === undefined && !quiet) line.show(event.progress);
+          if (dialogs === 0 && !quiet) line.show(event.progress);
           break;
         }
         case 'result':
@@ -106,19 +107,15 @@ export function createScreen({ printer, io }: Pick<Workspace, 'printer' | 'io'>,
           event satisfies never;
       }
     },
-    holding: (approver) => ({
-      async ask(request, options) {
-        for (const each of progress.values()) each.clear();
-        held = [];
-        try {
-          return await approver.ask(request, options);
-        } finally {
-          const lines = held;
-          held = undefined;
-          for (const line of lines) say(line);
-        }
-      },
-    }),
+    async hold(dialog) {
+      for (const each of progress.values()) each.clear();
+      dialogs++;
+      try {
+        return await dialog();
+      } finally {
+        if (--dialogs === 0) for (const line of held.splice(0)) say(line);
+      }
+    },
     finishLine: () => words.end(),
     hasShown: (text) => form !== 'json' && form !== 'ndjson' && (text === '' || (live && shown === text)),
     sayCalls() {
