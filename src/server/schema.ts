@@ -40,7 +40,7 @@ export type Check = (value: unknown) => Checked | Promise<Checked>;
 /** Problems that are named; a value can have any number. */
 const MAX_PROBLEMS = 20;
 
-export function isStandard(schema: Schema): schema is StandardSchema {
+function isStandard(schema: Schema): schema is StandardSchema {
   return '~standard' in schema && isObject(schema['~standard']);
 }
 

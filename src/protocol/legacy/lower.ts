@@ -54,7 +54,7 @@ function lowerSchema(schema: JsonObject): JsonObject {
   return { ...schema, properties: Object.fromEntries(lowered) as JsonObject };
 }
 
-export function lowerBlock(block: JsonObject, revision: LegacyRevision): JsonObject {
+function lowerBlock(block: JsonObject, revision: LegacyRevision): JsonObject {
   const type = block['type'];
   if (FACTS[revision].blocks.includes(type as string)) {
     return type === 'resource_link' ? lowerDefinition(block, revision) : block;
