@@ -13,7 +13,7 @@ function person(answers: readonly string[]) {
   let at = 0;
   stderr.on('data', (chunk: Buffer) => {
     shown += chunk.toString();
-    if (!/(\)): $/.test(shown.slice(at).replace(/\u001b\[[0-9;]*[A-Za-z]/g, ''))) return;
+    if (!shown.slice(at).includes('): ')) return;
     at = shown.length;
     const answer = left.shift();
     if (answer === undefined) stdin.end();
