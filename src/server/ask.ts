@@ -42,7 +42,7 @@ export function readAnswer(request: InputRequest, value: unknown): JsonObject | 
   if (!isObject(value)) return undefined;
   switch (request.method) {
     case inputMethod.elicit:
-      return isElicitResult(request.params ?? {}, value) ? value : undefined;
+      return isElicitResult(request.params ?? {}, value) ? submitted(value) : undefined;
     case inputMethod.sample:
       return typeof value['role'] === 'string' && typeof value['content'] === 'object' && value['content'] !== null
         ? value
@@ -55,6 +55,13 @@ export function readAnswer(request: InputRequest, value: unknown): JsonObject | 
     default:
       return value;
   }
+}
+
+/** The answer without its content unless that was submitted (client/elicitation, "Response Actions"). */
+function submitted(answer: JsonObject): JsonObject {
+  if (answer['action'] === 'accept') return answer;
+  const { content: _notSubmitted, ...rest } = answer;
+  return rest;
 }
 
 function isElicitResult(params: JsonObject, value: JsonObject): boolean {
