@@ -106,6 +106,34 @@ export const LIMITS = {
     what: 'Events on the reply stream of one request within a minute.',
     breach: 'The stream is cut and its request fails.',
   },
+  maxEventId: {
+    default: KIB,
+    ceiling: KIB,
+    unit: 'bytes',
+    what: 'The id of one event of a stream.',
+    breach: 'The stream is cut.',
+  },
+  maxEventName: {
+    default: 128,
+    ceiling: 128,
+    unit: 'bytes',
+    what: 'The name of one event of a stream.',
+    breach: 'The stream is cut.',
+  },
+  maxInterimResponses: {
+    default: 100,
+    ceiling: 100,
+    unit: 'messages',
+    what: 'Interim responses (1xx) before the answer to one request.',
+    breach: 'The exchange is cut and its request fails.',
+  },
+  maxHeaderBytes: {
+    default: 16 * KIB,
+    ceiling: 16 * KIB,
+    unit: 'bytes',
+    what: 'The headers of one HTTP answer.',
+    breach: 'The exchange is cut and its request fails.',
+  },
   maxExchanges: {
     default: 256,
     ceiling: 4_096,
@@ -202,6 +230,13 @@ export const LIMITS = {
     ceiling: 1_000_000,
     unit: 'entries',
     what: 'Entries of one list.',
+    breach: 'The list fails; the one from before stays, marked as out of date.',
+  },
+  maxCursor: {
+    default: 4 * KIB,
+    ceiling: 64 * KIB,
+    unit: 'characters',
+    what: 'The cursor of the next page of a list.',
     breach: 'The list fails; the one from before stays, marked as out of date.',
   },
   maxRounds: {

@@ -129,13 +129,13 @@ describe('the event stream decoder', () => {
 
   it('stops at lines, events, ids and names that are too long', () => {
     const limits = { maxLineBytes: 100, maxEventBytes: 150 };
-    expect(limitOf(() => decode(['x'.repeat(101)], limits))).toBe('sse-line');
-    expect(limitOf(() => decode(['x'.repeat(60), 'x'.repeat(60)], limits))).toBe('sse-line');
-    expect(limitOf(() => decode([`${'x'.repeat(101)}\n`], limits))).toBe('sse-line');
-    expect(limitOf(() => decode([`data: ${'x'.repeat(80)}\n`.repeat(2)], limits))).toBe('sse-event');
-    expect(limitOf(() => decode(['data\n'.repeat(152)], limits))).toBe('sse-event');
-    expect(limitOf(() => decode([`id: ${'x'.repeat(1_025)}\n`]))).toBe('sse-event-id');
-    expect(limitOf(() => decode([`event: ${'x'.repeat(129)}\n`]))).toBe('sse-event-name');
+    expect(limitOf(() => decode(['x'.repeat(101)], limits))).toBe('maxMessageBytes');
+    expect(limitOf(() => decode(['x'.repeat(60), 'x'.repeat(60)], limits))).toBe('maxMessageBytes');
+    expect(limitOf(() => decode([`${'x'.repeat(101)}\n`], limits))).toBe('maxMessageBytes');
+    expect(limitOf(() => decode([`data: ${'x'.repeat(80)}\n`.repeat(2)], limits))).toBe('maxMessageBytes');
+    expect(limitOf(() => decode(['data\n'.repeat(152)], limits))).toBe('maxMessageBytes');
+    expect(limitOf(() => decode([`id: ${'x'.repeat(1_025)}\n`]))).toBe('maxEventId');
+    expect(limitOf(() => decode([`event: ${'x'.repeat(129)}\n`]))).toBe('maxEventName');
     expect(limitOf(() => decode([`data: ${'x'.repeat(94)}\n\n`, `id: ${'x'.repeat(90)}\n\n`], limits))).toBeUndefined();
   });
 });

@@ -1,5 +1,6 @@
 // Server-sent events on the wire: an incremental decoder and the encoder. Knows nothing of JSON-RPC, sockets or reconnecting,
 // and never holds more than one line and one event.
+import { LIMITS, overLimit, type LimitName } from '../../base/index.ts';
 import { ParleyError } from '../../errors.ts';
 
 /** One event as it was dispatched. */
@@ -19,9 +20,8 @@ export interface EventStreamLimits {
   readonly maxEventBytes?: number;
 }
 
-const MIB = 1_048_576;
-const MAX_ID_BYTES = 1_024;
-const MAX_NAME_BYTES = 128;
+const MAX_ID_BYTES = LIMITS.maxEventId.default;
+const MAX_NAME_BYTES = LIMITS.maxEventName.default;
 /** A line buffer that grew larger than this is given back after use. */
 const KEPT_BYTES = 65_536;
 
@@ -53,8 +53,8 @@ export class EventStreamDecoder {
 
   constructor(onEvent: (event: StreamEvent) => void, limits: EventStreamLimits = {}) {
     this.#onEvent = onEvent;
-    this.#maxLine = limits.maxLineBytes ?? 8 * MIB;
-    this.#maxEvent = limits.maxEventBytes ?? 8 * MIB;
+    this.#maxLine = limits.maxLineBytes ?? LIMITS.maxMessageBytes.default;
+    this.#maxEvent = limits.maxEventBytes ?? LIMITS.maxMessageBytes.default;
   }
 
   /** The id to resume after: the last one that a finished event carried, also one without data. Empty when it was reset. */
@@ -142,15 +142,16 @@ export class EventStreamDecoder {
     switch (name) {
       case 'data':
         this.#dataBytes += bytes + 1;
-        if (this.#dataBytes > this.#maxEvent + 1) throw tooLong('an event', 'sse-event', this.#maxEvent, this.#dataBytes - 1);
+        if (this.#dataBytes > this.#maxEvent + 1)
+          throw tooLong('an event', 'maxMessageBytes', this.#maxEvent, this.#dataBytes - 1);
         this.#data.push(line.toString('utf8', start));
         return;
       case 'event':
-        if (bytes > MAX_NAME_BYTES) throw tooLong('an event name', 'sse-event-name', MAX_NAME_BYTES, bytes);
+        if (bytes > MAX_NAME_BYTES) throw tooLong('an event name', 'maxEventName', MAX_NAME_BYTES, bytes);
         this.#name = line.toString('utf8', start);
         return;
       case 'id': {
-        if (bytes > MAX_ID_BYTES) throw tooLong('an event id', 'sse-event-id', MAX_ID_BYTES, bytes);
+        if (bytes > MAX_ID_BYTES) throw tooLong('an event id', 'maxEventId', MAX_ID_BYTES, bytes);
         const id = line.toString('utf8', start);
         if (!id.includes('\0')) this.#id = id;
         return;
@@ -182,7 +183,7 @@ export class EventStreamDecoder {
   }
 
   #checkLine(length: number): void {
-    if (length > this.#maxLine) throw tooLong('a line', 'sse-line', this.#maxLine, length);
+    if (length > this.#maxLine) throw tooLong('a line', 'maxMessageBytes', this.#maxLine, length);
   }
 }
 
@@ -239,8 +240,11 @@ function oneLine(text: string): string {
   return text;
 }
 
-function tooLong(what: string, limit: string, allowed: number, observed: number): ParleyError {
-  return new ParleyError('limit', `The event stream has ${what} of more than ${String(allowed)} bytes; it was dropped.`, {
-    details: { limit, allowed, observed },
-  });
+function tooLong(what: string, limit: LimitName, allowed: number, observed: number): ParleyError {
+  return overLimit(
+    limit,
+    observed,
+    `The event stream has ${what} of more than ${String(allowed)} bytes; it was dropped.`,
+    allowed,
+  );
 }

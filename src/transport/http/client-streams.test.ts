@@ -206,8 +206,8 @@ describe('a reply stream', () => {
       { maxStreamBytes: 20_000, maxStreamEvents: 100 },
     );
     for (const [id, limit] of [
-      [1, 'sse-stream-events'],
-      [2, 'sse-stream-bytes'],
+      [1, 'maxStreamEvents'],
+      [2, 'maxStreamBytes'],
     ] as const) {
       const fault = await faultOf(channel.send(request(id)));
       expect([fault.code, fault.details.limit]).toEqual(['limit', limit]);
@@ -228,7 +228,7 @@ describe('a reply stream', () => {
       { maxMessageBytes: 100_000 },
     );
     const fault = await faultOf(channel.send(request(1)));
-    expect([fault.code, fault.details.limit]).toEqual(['limit', 'sse-line']);
+    expect([fault.code, fault.details.limit]).toEqual(['limit', 'maxMessageBytes']);
     await server.idle();
   });
 

@@ -128,7 +128,7 @@ describe('a message', () => {
     const fault = await faultOf(channel.send(request(3)));
     expect([fault.code, fault.details.limit, fault.details.allowed, fault.details.unsent]).toEqual([
       'limit',
-      'http-exchanges',
+      'maxExchanges',
       2,
       true,
     ]);
@@ -177,7 +177,7 @@ describe('the reply to a request', () => {
     await channel.send(request(1));
     expect(received.messages).toEqual([reply(1, { text })]);
     const fault = await faultOf(channel.send(request(2)));
-    expect([fault.code, fault.details.limit, fault.details.allowed]).toEqual(['limit', 'http-body', 8 * 1_048_576]);
+    expect([fault.code, fault.details.limit, fault.details.allowed]).toEqual(['limit', 'maxMessageBytes', 8 * 1_048_576]);
   });
 
   it('is delivered whatever the HTTP status when it carries the id, or none', async () => {

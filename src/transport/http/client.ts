@@ -323,7 +323,7 @@ class HttpChannel implements Channel {
   #checkRoom(inFlight: number): void {
     if (inFlight < this.#maxExchanges) return;
     throw new ParleyError('limit', `${inFlight} messages to ${this.#target} are in flight already; this one was not sent.`, {
-      details: { limit: 'http-exchanges', allowed: this.#maxExchanges, observed: inFlight + 1, unsent: true },
+      details: { limit: 'maxExchanges', allowed: this.#maxExchanges, observed: inFlight + 1, unsent: true },
     });
   }
 

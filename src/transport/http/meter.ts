@@ -37,7 +37,7 @@ export class Meter {
     const allowed = this.#limits[kind];
     if (observed <= allowed) return;
     throw new ParleyError('limit', `A reply stream brought more than ${allowed} ${kind} within a minute; it was cut.`, {
-      details: { limit: `sse-stream-${kind}`, allowed, observed },
+      details: { limit: kind === 'bytes' ? 'maxStreamBytes' : 'maxStreamEvents', allowed, observed },
     });
   }
 }

@@ -188,7 +188,7 @@ describe('an HTTP line', () => {
     });
     const { ask } = open(server.url);
     const fault = await faultOf((await ask()).text(1_048_576, 'fail'));
-    expect([fault.code, fault.details.limit, fault.details.allowed]).toEqual(['limit', 'http-body', 1_048_576]);
+    expect([fault.code, fault.details.limit, fault.details.allowed]).toEqual(['limit', 'maxMessageBytes', 1_048_576]);
     expect(fault.details.observed).toBeLessThan(2 * 1_048_576);
   });
 

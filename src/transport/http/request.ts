@@ -6,7 +6,7 @@ import type { Socket } from 'node:net';
 import { pipeline, type Readable } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import { ParleyError } from '../../errors.ts';
-import { systemClock, type Clock, type Timer } from '../../base/index.ts';
+import { LIMITS, overLimit, systemClock, type Clock, type Timer } from '../../base/index.ts';
 import { seconds } from '../../jsonrpc/index.ts';
 
 /** One request to send. */
@@ -36,7 +36,7 @@ const MAX_IDLE_SOCKETS = 16;
 const MAX_REDIRECTS = 3;
 /** 303 is not among them: it says that the request was carried out. */
 const REDIRECTS = [301, 302, 307, 308];
-const MAX_INTERIM_RESPONSES = 100;
+const MAX_INTERIM_RESPONSES = LIMITS.maxInterimResponses.default;
 /** What is read of a body nobody wants, and for how long, so that its socket can be used again. */
 const DISCARDED_BYTES = 65_536;
 const DISCARDED_MS = 1_000;
@@ -144,7 +144,8 @@ export class HttpLine {
       });
       request.on('information', () => {
         if (++interim <= MAX_INTERIM_RESPONSES) return;
-        fail(new ParleyError('limit', `${this.#target} sent more than ${MAX_INTERIM_RESPONSES} interim responses.`));
+        const what = `${this.#target} sent more than ${MAX_INTERIM_RESPONSES} interim responses.`;
+        fail(overLimit('maxInterimResponses', interim, what));
       });
       // Stays until the end: after the response an error belongs to the body, which reports it.
       request.on('error', (error) => fail(this.#fault(error, connected)));
@@ -191,7 +192,9 @@ export class HttpLine {
       return this.#unreachable(`could not be connected to (${code || 'no code'})`, error);
     }
     if (code === 'HPE_HEADER_OVERFLOW') {
-      return new ParleyError('limit', `${this.#target} sent response headers that are too large.`, { cause: error });
+      const allowed = http.maxHeaderSize;
+      const details = { limit: 'maxHeaderBytes', allowed, observed: allowed + 1 };
+      return new ParleyError('limit', `${this.#target} sent response headers that are too large.`, { cause: error, details });
     }
     if (code.startsWith('HPE_')) return new ParleyError('not-mcp', `${this.#target} did not answer in HTTP.`, { cause: error });
     return new ParleyError('server-stopped', `The connection to ${this.#target} was lost before it answered.`, { cause: error });
@@ -270,7 +273,7 @@ export class HttpAnswer {
         if (size <= maxBytes) return 'more';
         if (beyond === 'cut') return 'stop';
         throw new ParleyError('limit', `${this.#target} sent an answer of more than ${maxBytes} bytes; it was dropped.`, {
-          details: { limit: 'http-body', allowed: maxBytes, observed: size },
+          details: { limit: 'maxMessageBytes', allowed: maxBytes, observed: size },
         });
       });
     } catch (error) {

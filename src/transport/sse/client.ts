@@ -130,7 +130,7 @@ class SseChannel implements Channel {
         'limit',
         `${maxExchanges} messages are being posted to ${this.#target} already; this one was not sent.`,
         {
-          details: { limit: 'http-exchanges', allowed: maxExchanges, observed: maxExchanges + 1, unsent: true },
+          details: { limit: 'maxExchanges', allowed: maxExchanges, observed: maxExchanges + 1, unsent: true },
         },
       );
     }
