@@ -1,5 +1,5 @@
 // Follows nextCursor to the end of a list (server/utilities/pagination), bounded, and never twice to the same page.
-import { ParleyError } from '../errors.ts';
+import { LIMITS, overLimit } from '../base/index.ts';
 import type { Clock } from '../base/index.ts';
 import type { JsonObject } from '../jsonrpc/index.ts';
 import { freshFor, violation, type Page, type Rejected } from '../protocol/index.ts';
@@ -23,6 +23,8 @@ export interface WalkLimits {
 }
 
 const WALK_LIMITS: WalkLimits = { maxPages: 500, maxItems: 50_000 };
+
+const MAX_CURSOR = LIMITS.maxCursor.default;
 
 /**
  * Fetches pages until one has no nextCursor. An empty string is a cursor.
@@ -49,15 +51,19 @@ export async function walkPages<T>(
     if (result['cacheScope'] !== 'public') scope = 'private';
     cursor = page.nextCursor;
     if (cursor === undefined) return { items, rejected, freshMs: freshUntil - clock.now(), scope };
+    // All of them are kept while the list is walked.
+    if (cursor.length > MAX_CURSOR) {
+      const what = `A list of the server has a cursor of more than ${String(MAX_CURSOR)} characters; it was not used.`;
+      throw overLimit('maxCursor', cursor.length, what);
+    }
     if (seen.has(cursor)) throw violation('a list whose cursor repeats, so it has no end; the list was not used');
     seen.add(cursor);
-    if (seen.size >= limits.maxPages) throw tooLong('pages', limits.maxPages, seen.size + 1);
-    if (items.length > limits.maxItems) throw tooLong('items', limits.maxItems, items.length);
+    if (seen.size >= limits.maxPages) throw tooLong('maxPages', limits.maxPages, seen.size + 1);
+    if (items.length > limits.maxItems) throw tooLong('maxItems', limits.maxItems, items.length);
   }
 }
 
-function tooLong(what: string, allowed: number, observed: number): ParleyError {
-  return new ParleyError('limit', `A list of the server has more than ${String(allowed)} ${what}; it was not used.`, {
-    details: { limit: `list.${what}`, allowed, observed },
-  });
+function tooLong(limit: keyof WalkLimits, allowed: number, observed: number) {
+  const what = limit === 'maxPages' ? 'pages' : 'entries';
+  return overLimit(limit, observed, `A list of the server has more than ${String(allowed)} ${what}; it was not used.`, allowed);
 }

@@ -50,7 +50,7 @@ describe('lists', () => {
     let page = 0;
     const endless = modernServer({ 'tools/list': () => complete({ tools: [tool('a')], nextCursor: String(page++) }) });
     const session = await connect(endless, { walkLimits: { maxPages: 5, maxItems: 100 } });
-    await expect(session.listTools()).rejects.toMatchObject({ code: 'limit', details: { limit: 'list.pages', allowed: 5 } });
+    await expect(session.listTools()).rejects.toMatchObject({ code: 'limit', details: { limit: 'maxPages', allowed: 5 } });
     expect(page).toBe(5);
     await session.close();
   });
