@@ -1,6 +1,6 @@
 // Many servers behind one safe surface. The only place that wires the host's parts together.
 import { ParleyError } from '../errors.ts';
-import { createFeed, systemClock, type Clock, type Feed } from '../base/index.ts';
+import { createFeed, limitOf, systemClock, type Clock, type Feed, type Limits } from '../base/index.ts';
 import { connect, createCache, type InputHandlers, type News, type Session } from '../client/index.ts';
 import { abortError } from '../jsonrpc/index.ts';
 import type { Revision } from '../protocol/index.ts';
@@ -29,6 +29,8 @@ export interface HostOptions {
   readonly logDir?: string;
   /** For whom all of this is done; nothing that was answered to one principal is given to another. Default ''. */
   readonly principal?: string;
+  /** What no server may go past, where it is not the default. */
+  readonly limits?: Limits;
   readonly clock?: Clock;
 }
 
@@ -84,7 +86,7 @@ interface Member {
  * @throws ParleyError `config-invalid` for a permission rule that cannot be read
  */
 export function openHost(options: HostOptions): Host {
-  const { config, surroundings, inputs, logDir, principal = '', clock = systemClock } = options;
+  const { config, surroundings, inputs, logDir, principal = '', limits = {}, clock = systemClock } = options;
   const mayLaunch = options.mayLaunch ?? ((server: ServerDefinition) => server.source.scope !== 'project');
   const registry = createRegistry();
   const events = createFeed<HostEvent>();
@@ -126,7 +128,7 @@ export function openHost(options: HostOptions): Host {
     }
     const server = await expandServer(definition, { ...surroundings, signal });
     const remembered = revisions.get(name);
-    const session = await connect(openTransport(server, { logDir }), {
+    const session = await connect(openTransport(server, { logDir, limits }), {
       signal,
       clock,
       cache,
@@ -135,6 +137,8 @@ export function openHost(options: HostOptions): Host {
       cacheServer: JSON.stringify([name, definition.written]),
       connectTimeoutMs,
       callTimeoutMs: timeoutMs,
+      walkLimits: { maxPages: limitOf('maxPages', limits.maxPages), maxItems: limitOf('maxItems', limits.maxItems) },
+      maxRounds: limitOf('maxRounds', limits.maxRounds),
       ...(inputs && { inputs: inputs(name) }),
       ...(remembered && { remembered }),
     });

@@ -1,5 +1,6 @@
 // From a server as configured to the transport that reaches it.
 import { join } from 'node:path';
+import type { Limits } from '../../base/index.ts';
 import type { Transport } from '../../jsonrpc/index.ts';
 import { eitherTransport, httpTransport, sseTransport, stdioTransport } from '../../transport/index.ts';
 import type { ServerConfig } from '../config/index.ts';
@@ -7,6 +8,7 @@ import type { ServerConfig } from '../config/index.ts';
 export interface OpenTransportOptions {
   /** Where each server's stderr is kept, as `NAME.log`. */
   readonly logDir?: string | undefined;
+  readonly limits?: Limits | undefined;
 }
 
 /** The log file of the server called `name`. */
@@ -19,6 +21,7 @@ export function openTransport(config: ServerConfig, options: OpenTransportOption
   if (config.kind === 'stdio') {
     const { command, args, env, cwd } = config;
     return stdioTransport({
+      ...options.limits,
       command,
       args,
       env,
@@ -29,11 +32,11 @@ export function openTransport(config: ServerConfig, options: OpenTransportOption
   const { url, headers } = config;
   switch (config.transport) {
     case 'http':
-      return httpTransport({ url, headers });
+      return httpTransport({ ...options.limits, url, headers });
     case 'sse':
-      return sseTransport({ url, headers });
+      return sseTransport({ ...options.limits, url, headers });
     case 'either':
-      return eitherTransport({ url, headers });
+      return eitherTransport({ ...options.limits, url, headers });
     default:
       return config.transport satisfies never;
   }
