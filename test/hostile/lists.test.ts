@@ -1,0 +1,148 @@
+// Servers whose lists have no end, whose definitions are bombs, or whose tools turn into others.
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { textOf, withOracle, type Scene } from './fixtures/scene.ts';
+
+let directory = '';
+/** Whatever asks here was led by a server. */
+let canary: Server;
+let hits = 0;
+beforeEach(async () => {
+  directory = mkdtempSync(join(tmpdir(), 'parley-fakes-'));
+  hits = 0;
+  canary = createServer((_request, response) => {
+    hits++;
+    response.end('{}');
+  });
+  canary.on('connection', () => hits++);
+  await new Promise<void>((resolve) => canary.listen(0, '127.0.0.1', resolve));
+});
+afterEach(async () => {
+  rmSync(directory, { recursive: true, force: true });
+  await new Promise((resolve) => canary.close(resolve));
+});
+
+const canaryUrl = () => `http://127.0.0.1:${String((canary.address() as AddressInfo).port)}/`;
+const toolsOf = ({ host }: Scene) => host.registry.snapshot.servers.find(({ server }) => server === 'bad')?.listings.tool;
+const namesOf = (scene: Scene) => toolsOf(scene)?.entries.map(({ definition }) => definition.name);
+
+describe('a list', () => {
+  it.each(['endless-pages', 'empty-pages'])('without end is not used, and says so (%s)', async (mode) => {
+    await withOracle(
+      mode,
+      async (scene) => {
+        await scene.host.settled();
+        expect(toolsOf(scene)).toMatchObject({ entries: [], stale: expect.stringContaining('more than 20 pages') as string });
+        const session = await scene.host.session('bad');
+        await expect(session.listTools()).rejects.toMatchObject({
+          code: 'limit',
+          details: { limit: 'maxPages', allowed: 20, observed: 21 },
+        });
+      },
+      { limits: { maxPages: 20 } },
+    );
+  });
+
+  it('whose cursor repeats is not taken for a whole one', async () => {
+    await withOracle('repeated-cursor', async (scene) => {
+      await scene.host.settled();
+      expect(toolsOf(scene)).toMatchObject({ entries: [], stale: expect.stringContaining('cursor repeats') as string });
+    });
+  });
+
+  it('whose cursor is huge is not followed', async () => {
+    await withOracle('large-cursor', async (scene) => {
+      await scene.host.settled();
+      expect(toolsOf(scene)).toMatchObject({ entries: [], stale: expect.stringContaining('cursor of more than 4096') as string });
+    });
+  });
+
+  it('that turns bad keeps what was listed before', async () => {
+    await withOracle('list-turns-bad', async (scene) => {
+      await scene.host.settled();
+      expect(namesOf(scene)).toEqual(['ping', 'work']);
+      expect(textOf(await scene.call())).toBe('changed');
+      await scene.until(() => toolsOf(scene)?.stale !== undefined);
+      expect(namesOf(scene)).toEqual(['ping', 'work']);
+      expect(textOf(await scene.call('ping'))).toBe('pong');
+    });
+  });
+
+  it('that is too deep fails alone, and the server can still be called', async () => {
+    await withOracle('deep-list', async (scene) => {
+      await scene.host.settled();
+      expect(toolsOf(scene)).toMatchObject({ entries: [], stale: expect.stringContaining('64 levels') as string });
+      await (await scene.host.session('bad')).ping();
+    });
+  });
+
+  it('that wants input is none', async () => {
+    await withOracle(['unknown-result-type', '--era', 'modern'], async ({ call, host }) => {
+      await host.settled();
+      expect(await call()).toMatchObject({ type: 'fault', error: { code: 'protocol-violation' } });
+      await expect((await host.session('bad')).listTools({ cache: 'fresh' })).rejects.toMatchObject({
+        code: 'protocol-violation',
+      });
+    });
+  });
+});
+
+describe('a schema', () => {
+  it('that is a bomb costs its own tool alone, and nothing it names is fetched', async () => {
+    await withOracle(['schema-bombs', '--canary', canaryUrl()], async (scene) => {
+      await scene.host.settled();
+      const text = `${'a'.repeat(40)}!`;
+      for (const name of ['self', 'doubling', 'enormous', 'network', 'dialect', 'file', 'dangling', 'pattern', 'keys']) {
+        const outcome = await scene.call(name, { a: text, [text]: 1 });
+        expect([name, outcome.type]).toEqual([name, 'invalid']);
+      }
+      expect(textOf(await scene.call('ping'))).toBe('pong');
+      // The same $id twice: each tool has its own schema.
+      expect(textOf(await scene.call('id-one', { a: 'x' }))).toBe('{"a":"x"}');
+      expect(textOf(await scene.call('id-two', { a: 1 }))).toBe('{"a":1}');
+      expect((await scene.call('id-one', { a: 1 })).type).toBe('invalid');
+      expect((await scene.call('icon')).type).toBe('ok');
+      expect(hits).toBe(0);
+    });
+  });
+});
+
+describe('a tool', () => {
+  it('that changes between the question and the answer is not called', async () => {
+    const log = join(directory, 'calls');
+    writeFileSync(log, '');
+    let scene: Scene | undefined;
+    await withOracle(
+      ['rug', '--log', log],
+      async (current) => {
+        scene = current;
+        await current.host.settled();
+        expect(await current.call()).toMatchObject({ type: 'denied', because: expect.stringContaining('changed') as string });
+        expect(readFileSync(log, 'utf8')).toBe('');
+      },
+      {
+        approver: {
+          async ask() {
+            // The server shows another definition to whoever looks while the person thinks.
+            const current = scene as Scene;
+            const before = current.host.registry.snapshot;
+            await current.host.restart('bad');
+            await current.until(() => current.host.registry.snapshot !== before && toolsOf(current)?.stale === undefined);
+            return { type: 'allow', scope: 'once' };
+          },
+        },
+      },
+    );
+  });
+
+  it('whose result names addresses makes nobody look there', async () => {
+    await withOracle(['links', '--canary', canaryUrl()], async ({ call }) => {
+      expect(await call()).toMatchObject({ type: 'ok' });
+      expect(hits).toBe(0);
+    });
+  });
+});
