@@ -131,6 +131,7 @@ export class LiveTask implements TaskHandle {
     const timer = maxMs === Infinity ? undefined : clock.after(maxMs, () => this.stop(tooLate(this.#what, maxMs)));
     let isOver = false;
     try {
+      if (this.#state.statusMessage !== undefined) this.#report(this.#state);
       for (;;) {
         await this.#pause();
         const task = await this.#get();
@@ -185,8 +186,11 @@ export class LiveTask implements TaskHandle {
     this.#state = task;
     if (task.status === former.status && task.statusMessage === former.statusMessage) return;
     this.#source.emit(task);
-    const { statusMessage: message } = task;
-    if (!isOver) this.#options.onProgress?.({ progress: ++this.#reports, ...(message !== undefined && { message }) });
+    if (!isOver) this.#report(task);
+  }
+
+  #report({ statusMessage: message }: Task): void {
+    this.#options.onProgress?.({ progress: ++this.#reports, ...(message !== undefined && { message }) });
   }
 
   /** Answers the requests that were not there before, and lets go of those that are no longer. */

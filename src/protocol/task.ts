@@ -47,6 +47,7 @@ export function readDetailedTask(value: JsonObject, id: string): DetailedTask {
     case 'completed': {
       const result = value['result'];
       if (!isObject(result)) throw violation('a completed task without a result');
+      if ((result['resultType'] ?? 'complete') !== 'complete') throw violation('a completed task whose result is not complete');
       return { ...task, status: task.status, result };
     }
     case 'failed': {

@@ -1,6 +1,6 @@
 // The tasks of a server, kept in memory (SEP-2663): few enough, each for a while, and each for the one who made it. Calls of tools
 // that may become tasks begin here, and so do the requests about them.
-import { RpcError } from '../errors.ts';
+import { ParleyError, RpcError } from '../errors.ts';
 import type { Clock, Timer } from '../base/index.ts';
 import { isObject, rpcCode, type JsonObject, type Request } from '../jsonrpc/index.ts';
 import { declares, extension, mcpCode, method } from '../protocol/index.ts';
@@ -41,13 +41,17 @@ export class Tasks {
   readonly #pollIntervalMs: number;
   readonly #promptMs: number;
   readonly #maxTasks: number;
+  #isClosed = false;
   readonly #kept = new Map<string, { readonly task: Task; readonly timer: Timer }>();
 
+  /** @throws ParleyError `usage` for a number that is not above 0 */
   constructor(port: TasksPort, options: TaskOptions = {}) {
+    const wrong = Object.entries(options).find(([, value]) => value !== undefined && !(Number(value) > 0));
+    if (wrong !== undefined) throw new ParleyError('usage', `tasks.${wrong[0]} must be a number above 0.`);
     const { ttlMs = 3_600_000, pollIntervalMs = 1_000, promptMs = 250, maxTasks = 1_024 } = options;
     this.#port = port;
-    this.#ttlMs = Math.min(MAX_TTL_MS, Math.max(1, Math.round(ttlMs)));
-    this.#pollIntervalMs = Math.max(1, Math.round(pollIntervalMs));
+    this.#ttlMs = Math.min(MAX_TTL_MS, Math.ceil(ttlMs));
+    this.#pollIntervalMs = Math.ceil(pollIntervalMs);
     this.#promptMs = promptMs;
     this.#maxTasks = maxTasks;
   }
@@ -67,45 +71,7 @@ export class Tasks {
       if (support === 'optional') return work(call);
       throw new RpcError(rpcCode.internalError, 'Too many tasks are at work. Try again later');
     }
-    return new Promise((resolve, reject) => {
-      const { signal } = call.cancellation;
-      const gone = () => task.abort(signal.reason as Error);
-      if (signal.aborted) gone();
-      signal.addEventListener('abort', gone, { once: true });
-      // What does not wait for anything has ended before the next turn of the event loop.
-      const timer = support === 'optional' ? this.#port.clock.after(this.#promptMs, () => task.becomeTask()) : undefined;
-      const turn = support === 'required' ? setImmediate(() => task.becomeTask()) : undefined;
-      const decided = () => {
-        signal.removeEventListener('abort', gone);
-        timer?.cancel();
-        clearImmediate(turn);
-      };
-      task.onDetach = () => {
-        decided();
-        resolve({ resultType: 'task', ...task.seed() });
-      };
-      const end = (answer: () => void, ofTask: () => void, asksFirst: boolean) => {
-        if (support === 'required' && !asksFirst) task.becomeTask();
-        if (!task.takeAnswer()) return ofTask();
-        decided();
-        this.#forget(task.id);
-        answer();
-      };
-      work({ ...call, task, cancellation: task, line: task }).then(
-        (result) =>
-          end(
-            () => resolve(result),
-            () => task.complete(result),
-            result['resultType'] === 'input_required',
-          ),
-        (error: unknown) =>
-          end(
-            () => reject(error as Error),
-            () => task.fail(this.#port.failure(error, call.request, task)),
-            false,
-          ),
-      );
-    });
+    return this.#run(task, call, support, work);
   }
 
   /** Answers a request about a task. @throws RpcError -32021, or -32602 for a task that is none, or another's */
@@ -136,10 +102,47 @@ export class Tasks {
     return ids.filter((id) => this.#of(id, call) !== undefined);
   }
 
-  /** Aborts all that is at work and forgets everything. */
+  /** Cancels and forgets all tasks, and those that calls become from now on. */
   close(): void {
-    for (const { task } of this.#kept.values()) task.cancel();
-    for (const id of [...this.#kept.keys()]) this.#forget(id);
+    this.#isClosed = true;
+    for (const { task } of [...this.#kept.values()]) if (task.isTask) this.#drop(task);
+  }
+
+  #run(task: Task, call: Call, support: TaskSupport, work: (call: Call) => Promise<JsonObject>): Promise<JsonObject> {
+    return new Promise((resolve, reject) => {
+      const { signal } = call.cancellation;
+      const givenUp = () => task.abort(signal.reason as Error);
+      if (signal.aborted) givenUp();
+      signal.addEventListener('abort', givenUp, { once: true });
+      // What waits for nothing has ended before the next turn of the event loop: a round of input can still come before the task.
+      const timer = support === 'optional' ? this.#port.clock.after(this.#promptMs, () => task.becomeTask()) : undefined;
+      const turn = support === 'required' ? setImmediate(() => task.becomeTask()) : undefined;
+      const decided = () => {
+        signal.removeEventListener('abort', givenUp);
+        timer?.cancel();
+        clearImmediate(turn);
+      };
+      const ended = (outcome: { readonly result: JsonObject } | { readonly error: unknown }) => {
+        const wantsRound = 'result' in outcome && outcome.result['resultType'] === 'input_required';
+        if (support === 'required' && !wantsRound) task.becomeTask();
+        if (task.takeAnswer()) {
+          decided();
+          this.#forget(task.id);
+          if ('result' in outcome) resolve(outcome.result);
+          else reject(outcome.error as Error);
+        } else if ('result' in outcome) task.complete(outcome.result);
+        else task.fail(this.#port.failure(outcome.error, call.request, task));
+      };
+      task.onDetach = () => {
+        decided();
+        resolve({ resultType: 'task', ...task.seed() });
+        if (this.#isClosed) this.#drop(task);
+      };
+      work({ ...call, task, cancellation: task, line: task }).then(
+        (result) => ended({ result }),
+        (error: unknown) => ended({ error }),
+      );
+    });
   }
 
   #keep(call: Call): Task | undefined {
@@ -150,13 +153,15 @@ export class Tasks {
     }
     const { now, changed, clock } = this.#port;
     const task = new Task(call, { ttlMs: this.#ttlMs, pollIntervalMs: this.#pollIntervalMs, now, changed });
-    const timer = clock.after(this.#ttlMs, () => {
-      task.cancel();
-      this.#forget(task.id);
-    });
+    const timer = clock.after(this.#ttlMs, () => this.#drop(task));
     timer.hold('release');
     this.#kept.set(task.id, { task, timer });
     return task;
+  }
+
+  #drop(task: Task): void {
+    task.cancel();
+    this.#forget(task.id);
   }
 
   #forget(id: string): void {
