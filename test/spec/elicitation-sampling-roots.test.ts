@@ -1,15 +1,21 @@
 // What a server may ask of a client (2026-07-28, client/elicitation, sampling and roots), and what it may not.
-import { createServer } from 'node:http';
 import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { describe, expect, test } from 'vitest';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
 import { connect, type InputHandlers } from '../../src/client/index.ts';
 import { complete, modernServer } from '../../src/client/fixtures/script.ts';
 import { RpcError } from '../../src/errors.ts';
+import { loadConfig, openHost } from '../../src/host/index.ts';
 import type { JsonObject } from '../../src/jsonrpc/index.ts';
-import { closing, result } from './fixtures/servers.ts';
+import { closing, complete as completed, modernHttp, result } from './fixtures/servers.ts';
 
 const open = closing();
+const directory = mkdtempSync(join(tmpdir(), 'parley-inputs-'));
+afterAll(() => rmSync(directory, { recursive: true }));
 
 /** Calls a tool that wants `request` answered; resolves with the answer that was sent. */
 async function asked(request: JsonObject, inputs: InputHandlers): Promise<unknown> {
@@ -219,4 +225,33 @@ describe('roots (client/roots)', () => {
   test.each(['file:///', 'file:///C:/work', 'file:///home/a%20b/..c/d..', 'file://server/share'])('may be %s', async (uri) => {
     expect(await roots(uri)).toEqual({ roots: [{ uri: 'file:///ok' }, { uri }] });
   });
+});
+
+test('a host knows which server asks, and only the handlers for that server are asked (client/elicitation, “Security Considerations”)', async () => {
+  const asking = async () =>
+    open(
+      await modernHttp({
+        'tools/call': ({ params }) =>
+          params?.['inputResponses'] === undefined
+            ? result({ resultType: 'input_required', inputRequests: { q: formOf({ a: { type: 'string' } }) } })
+            : completed({ content: [] }),
+      }),
+    );
+  const [one, two] = await Promise.all([asking(), asking()]);
+  const { config } = loadConfig({
+    cwd: directory,
+    home: directory,
+    env: {},
+    extra: { mcpServers: { one: { type: 'http', url: one.url }, two: { type: 'http', url: two.url } } },
+  });
+  const asked: string[] = [];
+  const host = open(
+    openHost({
+      config,
+      surroundings: { env: {}, home: directory, workspaceFolder: directory },
+      inputs: (server) => ({ elicitForm: async () => (asked.push(server), { action: 'decline' }) }),
+    }),
+  );
+  for (const server of ['one', 'two', 'one']) await (await host.session(server)).callTool('x');
+  expect(asked).toEqual(['one', 'two', 'one']);
 });
