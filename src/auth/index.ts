@@ -4,6 +4,8 @@ export type { Visit } from './authorize.ts';
 export type { ClientIdentity, RegisteredClient } from './register.ts';
 export type { ClientAuthentication, IdentityProvider } from './token.ts';
 export { createMemoryStore, storeKey, type AuthStore, type StoreName } from './store.ts';
+export { createFileStore, type FileStoreOptions } from './file-store.ts';
+export { browserInteraction, openBrowser, type BrowserOptions } from './browser.ts';
 export { discover, type Discovery, type DiscoverOptions } from './discover.ts';
 export { createGuard, type Guard, type GuardOptions, type Resolver } from './guard.ts';
 export { parseChallenges, type Challenge } from './challenge.ts';

@@ -1,6 +1,5 @@
 // One server's sign-in as it is kept: read from the store and checked to be what it is kept as, written together, forgotten
 // together.
-import type { JWK } from 'jose';
 import { isObject, type JsonObject } from '../jsonrpc/index.ts';
 import { openDpopKey, type DpopKey } from './dpop.ts';
 import type { Registration } from './register.ts';
@@ -52,7 +51,7 @@ export function createKeeping(store: AuthStore, server: string): Keeping {
       const kept = await store.get(tokensName({ issuer, clientId, resource }));
       const tokens = tokensIn(kept);
       if (tokens === undefined) return undefined;
-      const key = isObject(kept?.['key']) ? await openDpopKey(kept['key'] as unknown as JWK) : undefined;
+      const key = isObject(kept?.['key']) ? await openDpopKey(kept['key']) : undefined;
       if ((tokens.type === 'dpop') !== (key !== undefined)) return undefined;
       return { issuer, clientId, resource, metadata: metadata === 'assumed' ? 'assumed' : 'published', tokens, key };
     },

@@ -43,7 +43,10 @@ export type Question =
 
 /** A person who can take part in a sign-in. */
 export interface Interaction {
-  /** Opens the address people are sent back to: `redirectUri` when that is given and can be had, otherwise one of its own. */
+  /**
+   * Opens the address people are sent back to: `redirectUri`, with any port when it has none, or one of its own.
+   * @throws ParleyError when that cannot be had
+   */
   open(options: { readonly redirectUri: string | undefined; readonly signal: AbortSignal }): Promise<ReturnAddress>;
   /** Asks; without it the answer is no. */
   confirm?(question: Question, options: { readonly signal: AbortSignal }): Promise<boolean>;
@@ -161,7 +164,11 @@ async function signedIn(
   if (interact === undefined) throw new ParleyError('auth-required', 'A person has to sign in, and nobody can be asked here.');
   const standing = standingAt(server, identity);
   const known = standing.kind === 'known' ? undefined : await keeping.registration(server.issuer, now());
-  const address = await interact.open({ redirectUri: known?.redirectUri ?? identity.redirectUri, signal });
+  const anywhere = () => interact.open({ redirectUri: identity.redirectUri, signal });
+  // Where an earlier sign-in came back to, since a registration is for that address; but the port may be taken by now.
+  const address = await (known === undefined
+    ? anywhere()
+    : interact.open({ redirectUri: known.redirectUri, signal }).catch(anywhere));
   try {
     const { redirectUri } = address;
     let client = standing.kind === 'known' ? standing.client : known?.redirectUri === redirectUri ? known : undefined;

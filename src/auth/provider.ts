@@ -2,7 +2,6 @@
 // in where one can be asked. Requests that are refused together share one flow, and nothing is tried for ever.
 import { isParleyError, ParleyError } from '../errors.ts';
 import { systemClock, type Clock } from '../base/index.ts';
-import { abortError } from '../jsonrpc/index.ts';
 import type { AuthorizedAnswer, AuthorizedRequest, Authorizer } from '../transport/http/index.ts';
 import { challengeOf, parseChallenges, scopesOf, type Challenge } from './challenge.ts';
 import { discover, discoverServer, sameIssuer, type Discovery } from './discover.ts';
@@ -114,6 +113,8 @@ class ServerAuthorizer implements OAuthAuthorizer {
   #current: SignIn | undefined;
   /** How the current token came, as long as no answer has shown that it serves. */
   #unproven: 'renewed' | 'signed-in' | undefined;
+  /** The token that was tried to be renewed before the server refused it: that is tried once. */
+  #triedEarly: string | undefined;
   #nonce: string | undefined;
   #flow: Flow | undefined;
 
@@ -143,9 +144,11 @@ class ServerAuthorizer implements OAuthAuthorizer {
     if (!this.#mayCarry(request)) return {};
     await this.#load();
     if (this.#isStale()) {
+      const stale = this.#current?.tokens.accessToken;
       await this.#share(this.#authorization(), (flow) => this.#renewSilently(flow), signal).catch(() => {
         // The old token may serve still; if not, the refusal says what is wrong.
       });
+      this.#triedEarly = stale;
     }
     const { tokens, key } = this.#current ?? {};
     if (tokens === undefined) return {};
@@ -242,7 +245,7 @@ class ServerAuthorizer implements OAuthAuthorizer {
 
   #isStale(): boolean {
     const current = this.#current;
-    if (current?.tokens.expiresAt === undefined || this.#unproven !== undefined) return false;
+    if (current?.tokens.expiresAt === undefined || current.tokens.accessToken === this.#triedEarly) return false;
     return current.tokens.expiresAt - this.#means.now() <= RENEW_BEFORE_MS && this.#isRenewable(current);
   }
 

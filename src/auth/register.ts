@@ -25,7 +25,7 @@ export interface ClientIdentity {
   readonly metadataUrl?: string;
   /** The name people see when we register ourselves. Default: Parley. */
   readonly name?: string;
-  /** Where people are sent back to. Default: any free port of 127.0.0.1, with a path nobody knows. */
+  /** Where people are sent back to; without a port, on any that is free. Default: any port of 127.0.0.1, with a path nobody knows. */
   readonly redirectUri?: string;
 }
 

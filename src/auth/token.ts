@@ -218,6 +218,7 @@ function parametersOf({ resource, scopes }: TokenRequest): Record<string, string
 /** Sends the library's requests under the guard, which decides about plain HTTP. */
 function over(guard: Guard, signal: AbortSignal) {
   return {
+    // eslint-disable-next-line @typescript-eslint/no-deprecated -- it is not for tests alone: the guard allows loopback
     [oauth.allowInsecureRequests]: true,
     [oauth.customFetch]: (url: string, init: oauth.CustomFetchOptions<'POST', URLSearchParams>) =>
       guard.fetch(url, { method: 'POST', headers: init.headers, body: init.body.toString(), signal }),
@@ -262,6 +263,10 @@ async function faultless<T>({ issuer }: oauth.AuthorizationServer, act: () => Pr
       throw new ParleyError('auth-required', `${shown(issuer)} refused to give a token: ${shownError(code)}.`, {
         cause: new Refusal(code),
       });
+    }
+    if (error instanceof oauth.OperationProcessingError && error.cause instanceof Response && error.cause.status >= 500) {
+      const message = `${shown(issuer)} cannot give a token at the moment (HTTP ${error.cause.status}). Try again later.`;
+      throw new ParleyError('unreachable', message, { retryable: true });
     }
     throw new ParleyError('protocol-violation', `${shown(issuer)} did not answer a token request as OAuth has it.`);
   }
