@@ -77,12 +77,17 @@ export function createPrinter(io: Io, options: OutputOptions): Printer {
   };
 }
 
-/** JSON on one line. Control characters that JSON allows unescaped are escaped too, so that a terminal never acts on them. */
+/**
+ * JSON on one line. Controls and formats (directions, zero widths, tags) that JSON allows unescaped are escaped too: a terminal
+ * never acts on them, and a reader sees that they are there.
+ */
 export function toJson(value: unknown): string {
-  return JSON.stringify(value).replace(
-    /[\u007f-\u009f\u2028\u2029]/g,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
+  return JSON.stringify(value).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) => character.split('').map(escaped).join(''));
+}
+
+/** One UTF-16 unit as JSON writes it when it is escaped. */
+function escaped(unit: string): string {
+  return `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }
 
 /** Rows as columns of text, the last one as wide as it likes. */
