@@ -25,7 +25,9 @@ describe('cancellation (patterns/cancellation)', () => {
     const session = open(await connect(server, { clock, callTimeoutMs: 1_000, maxCallMs: 2_500 }));
     const outcomes: Record<string, unknown> = {};
     const call = (name: string, options = {}) =>
-      session.callTool(name, {}, options).catch((error: { code: string }) => (outcomes[name] = [error.code, clock.now()]));
+      session
+        .callTool(name, {}, options)
+        .catch((error: unknown) => (outcomes[name] = [(error as { code: string }).code, clock.now()]));
     const calls = [call('default'), call('own', { timeoutMs: 200 }), call('progressing', { onProgress: () => {} })];
     await settle();
     const token = (server.requests.at(-1)?.params?.['_meta'] as JsonObject)['progressToken'];

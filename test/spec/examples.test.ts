@@ -20,7 +20,7 @@ import {
 
 const folder = new URL('../../../shared/spec/2026-07-28/examples/', import.meta.url);
 const present = existsSync(folder);
-if (!present) console.log('The specification’s samples are not beside the project: they are not read.');
+if (!present) process.stdout.write('The specification’s samples are not beside the project: they are not read.\n');
 
 interface Sample {
   readonly type: string;

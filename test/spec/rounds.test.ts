@@ -121,7 +121,7 @@ test('an answer that never comes is waited for no longer than half an hour, what
   const server = modernServer({ 'tools/call': () => wants({ form }, 'state') });
   const session = open(await connect(server, { clock, inputs: { elicitForm: () => new Promise(() => {}) } }));
   const call = session.callTool('x');
-  const outcome = expect(call).rejects.toMatchObject({ code: 'limit', details: { limit: 'roundsMs' } });
+  const outcome = expect(call).rejects.toMatchObject({ code: 'limit', details: { limit: 'maxRoundsMs' } });
   await settle();
   clock.advance(1_800_000);
   await outcome;

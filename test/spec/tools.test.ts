@@ -205,11 +205,15 @@ describe('through a host', () => {
     const doubling = {
       type: 'object',
       properties: { a: { $ref: '#/$defs/0' } },
-      $defs: Object.fromEntries(
-        Array.from({ length: 60 }, (_, n) => [String(n), { anyOf: Array(2).fill({ $ref: `#/$defs/${String(n + 1)}` }) }]).concat([
-          ['60', { const: 'never' }],
-        ]),
-      ),
+      $defs: {
+        ...Object.fromEntries(
+          Array.from({ length: 60 }, (_, n) => [
+            String(n),
+            { anyOf: Array<JsonObject>(2).fill({ $ref: `#/$defs/${String(n + 1)}` }) },
+          ]),
+        ),
+        '60': { const: 'never' },
+      },
     };
     const pattern = { type: 'object', properties: { a: { type: 'string', pattern: '^(a+)+$' } } };
     const tools = Object.entries({ doubling, pattern, good: plain }).map(([name, inputSchema]) => ({
