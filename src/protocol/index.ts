@@ -79,6 +79,6 @@ export {
 } from './revision.ts';
 export * from './schema/index.ts';
 export type { ClientFacts, ModernFacts, RequestHeaders, ServerDialect, ServerTerms, SessionFacts } from './server-dialect.ts';
-export { MAX_TASK_ID, readDetailedTask } from './task.ts';
+export { readDetailedTask } from './task.ts';
 export { parseTemplate, type TemplateValue, type UriTemplate } from './uri-template.ts';
 export { checkField, checkForm, formDefaults, type CheckedForm } from './form.ts';

@@ -5,7 +5,7 @@ import { violation } from './read.ts';
 import type { DetailedTask, InputRequest, Task, TaskStatus } from './schema/index.ts';
 
 /** Bytes the id of a task may have. */
-export const MAX_TASK_ID = 256;
+const MAX_TASK_ID = 256;
 /** Inputs that may be asked for at once, and characters of their keys. */
 const MAX_INPUTS = 8;
 const MAX_KEY = 128;
