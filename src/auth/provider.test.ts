@@ -110,6 +110,22 @@ describe('a sign-in', () => {
     expect(w.as.seen).toHaveLength(0);
   });
 
+  it('is asked for in the same words when a stored one cannot be renewed', async () => {
+    const w = await world();
+    const store = createMemoryStore();
+    await w.call(w.authorizer({ store }));
+    w.valid.clear();
+    w.refreshToken = 'another';
+    const unattended = createAuthorizer({ serverUrl: w.url, store, client: {}, name: 'w' });
+    for (let time = 0; time < 2; time++) {
+      await expect(w.call(unattended)).rejects.toMatchObject({
+        code: 'auth-required',
+        message: expect.stringContaining('parley mcp login w'),
+      });
+    }
+    expect(w.tokenRequests).toHaveLength(2);
+  });
+
   it('is made on demand, with what the challenge said', async () => {
     const w = await world({ challenge: ', scope="a b"' });
     const authorizer = w.authorizer();

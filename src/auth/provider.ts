@@ -273,8 +273,7 @@ class ServerAuthorizer implements OAuthAuthorizer {
     }
     const current = this.#current;
     const canRenew = current?.tokens.refreshToken !== undefined && this.#unproven === undefined;
-    if (!canRenew && this.#means.grant.kind === 'code' && this.#means.interact === undefined)
-      throw this.#needsPerson('wants you to sign in');
+    if (!canRenew) this.#checkPerson('wants you to sign in');
     const found = await this.#discover(challenge, signal);
     if (canRenew && this.#isFor(found, current)) {
       const renewed = await renew(current, this.#means, signal);
@@ -296,7 +295,7 @@ class ServerAuthorizer implements OAuthAuthorizer {
     if (wanted.every((scope) => requested.includes(scope))) return 'refused';
     if (wanted.length > MAX_SCOPES || text.length > MAX_SCOPE_TEXT || !this.#mayGrow(answer.operation)) return 'refused';
     const act = async (flow: AbortSignal) => {
-      if (this.#means.grant.kind === 'code' && this.#means.interact === undefined) throw this.#needsPerson('wants more rights');
+      this.#checkPerson('wants more rights');
       await this.#obtain(await this.#discover(challenge, flow), challenge, wanted, flow);
     };
     await this.#share(authorization, act, signal).catch((error: unknown) => {
@@ -354,6 +353,7 @@ class ServerAuthorizer implements OAuthAuthorizer {
       await this.#keeping.forget(earlier);
       earlier = undefined;
     }
+    this.#checkPerson('wants you to sign in');
     const basic = wanted.length > 0 ? wanted : (found.scopes ?? []);
     const scopes = new Set([...(earlier?.tokens.requested ?? []), ...basic]);
     const supported = server.scopes_supported;
@@ -425,6 +425,10 @@ class ServerAuthorizer implements OAuthAuthorizer {
       this.#flow = undefined;
     });
     return { instead, over, control, waiting: 0 };
+  }
+
+  #checkPerson(why: string): void {
+    if (this.#means.grant.kind === 'code' && this.#means.interact === undefined) throw this.#needsPerson(why);
   }
 
   #needsPerson(why: string): ParleyError {
