@@ -1,6 +1,5 @@
 // Follows nextCursor to the end of a list (server/utilities/pagination), bounded, and never twice to the same page.
-import { LIMITS, overLimit } from '../base/index.ts';
-import type { Clock } from '../base/index.ts';
+import { LIMITS, overLimit, type Clock } from '../base/index.ts';
 import type { JsonObject } from '../jsonrpc/index.ts';
 import { freshFor, violation, type Page, type Rejected } from '../protocol/index.ts';
 
@@ -22,8 +21,7 @@ export interface WalkLimits {
   readonly maxItems: number;
 }
 
-const WALK_LIMITS: WalkLimits = { maxPages: 500, maxItems: 50_000 };
-
+const WALK_LIMITS: WalkLimits = { maxPages: LIMITS.maxPages.default, maxItems: LIMITS.maxItems.default };
 const MAX_CURSOR = LIMITS.maxCursor.default;
 
 /**

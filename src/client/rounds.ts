@@ -1,7 +1,7 @@
 // The rounds of a request whose server wants input first (2026-07-28, patterns/mrtr): gather the answers, then the same
 // request again under a new id. Bounded in rounds and in time; a state goes back byte for byte and nowhere else.
 import { isParleyError, ParleyError, RpcError } from '../errors.ts';
-import { sleep, type Clock } from '../base/index.ts';
+import { overLimit, sleep, type Clock } from '../base/index.ts';
 import { abortError, type JsonObject } from '../jsonrpc/index.ts';
 import type { Answered, Decoded, InputAnswers, InputWanted } from '../protocol/index.ts';
 import { answerInput, type InputHandlers } from './inputs.ts';
@@ -29,7 +29,9 @@ export async function completeRounds(
   let pauseMs = 250;
   for (let round = 1; round <= maxRounds; round++) {
     const late = new AbortController();
-    const timer = clock.after(maxMs - (clock.now() - startedAt), () => late.abort(tooLong(what, 'roundsMs', maxMs)));
+    const timer = clock.after(maxMs - (clock.now() - startedAt), () =>
+      late.abort(tooLong(what, 'maxRoundsMs', maxMs, clock.now() - startedAt)),
+    );
     const signal = options.signal === undefined ? late.signal : AbortSignal.any([options.signal, late.signal]);
     const answers = await gather(what, wanted, { ...options, signal }).finally(() => timer.cancel());
     if (wanted.requests.size === 0) {
@@ -41,7 +43,7 @@ export async function completeRounds(
     if (decoded.type !== 'input') return decoded;
     wanted = decoded;
   }
-  throw tooLong(what, 'rounds', maxRounds);
+  throw tooLong(what, 'maxRounds', maxRounds, maxRounds + 1);
 }
 
 /** All answers or none: a request of a kind that is not handled refuses the whole result before anybody is asked. */
@@ -67,10 +69,8 @@ export async function gather(what: string, wanted: InputWanted, options: RoundsO
 }
 
 /** The fault of a server that asks on and on. */
-export function tooLong(what: string, limit: string, allowed: number): ParleyError {
-  return new ParleyError('limit', `${what} was given up: the server kept asking for input (${limit} is ${String(allowed)}).`, {
-    details: { limit, allowed },
-  });
+export function tooLong(what: string, limit: 'maxRounds' | 'maxRoundsMs', allowed: number, observed: number): ParleyError {
+  return overLimit(limit, observed, `${what} was given up: the server kept asking for input.`, allowed);
 }
 
 /** The promise's outcome, or a rejection as soon as the signal aborts: a handler need not heed it. */

@@ -193,7 +193,7 @@ describe('rounds of input', () => {
   it('end after their limit', async () => {
     const server = modernServer({ 'tools/call': () => wants({ q: elicitation }) });
     const session = await connect(server, { maxRounds: 3, inputs: { elicitForm: async () => ({ action: 'decline' }) } });
-    await expect(session.callTool('endless')).rejects.toMatchObject({ code: 'limit', details: { limit: 'rounds', allowed: 3 } });
+    await expect(session.callTool('endless')).rejects.toMatchObject({ code: 'limit', details: { limit: 'maxRounds', allowed: 3 } });
     expect(server.requests.filter(({ method }) => method === 'tools/call')).toHaveLength(4);
     await session.close();
   });

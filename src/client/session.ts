@@ -1,7 +1,7 @@
 // A negotiated conversation with one server: what it says of itself, and a function for everything it offers.
 // A session ends; it never reconnects. Results keep the server's own text, which is untrusted.
 import { isParleyError, ParleyError, RpcError } from '../errors.ts';
-import { createFeed, type Clock, type Feed } from '../base/index.ts';
+import { createFeed, createRate, LIMITS, overLimit, type Clock, type Feed, type Rate } from '../base/index.ts';
 import {
   type Channel,
   type Ending,
@@ -172,6 +172,8 @@ export class LiveSession implements Session {
   readonly #headers = new Map<string, readonly ParamHeader[]>();
   /** Counts changes by method, so that a list fetched while it changed is not kept as fresh. */
   readonly #changes = new Map<string, number>();
+  readonly #logs: Rate;
+  #logsDropped = 0;
   #logLevel: LoggingLevel | undefined;
 
   constructor(negotiated: Negotiated, options: SessionOptions) {
@@ -185,6 +187,8 @@ export class LiveSession implements Session {
     this.target = options.target;
     this.channel = line.channel;
     this.news = this.#source.feed;
+    const perSecond = LIMITS.maxLogsPerSecond.default;
+    this.#logs = createRate({ perSecond, burst: 5 * perSecond, clock: options.clock });
     this.ended = line.peer.ended;
     this.#listeners = new Listeners({
       clock: options.clock,
@@ -510,6 +514,7 @@ export class LiveSession implements Session {
     }
     const params = message.params ?? {};
     if (message.method === notification.log && isLoggingLevel(params['level'])) {
+      if (!this.#logs.take()) return this.#dropLog();
       const { level, logger, data } = params;
       const log: LogMessage = { level, data, ...(typeof logger === 'string' && { logger }) };
       this.#source.emit({ type: 'log', message: log, requestId: origin?.requestId });
@@ -518,6 +523,15 @@ export class LiveSession implements Session {
     } else {
       this.#source.emit({ type: 'notification', message });
     }
+  }
+
+  /** A server that logs without end is heard now and then; that not all of it is heard is said once. */
+  #dropLog(): void {
+    if (this.#logsDropped++ > 0) return;
+    const allowed = LIMITS.maxLogsPerSecond.default;
+    const what = `The server logs more than ${String(allowed)} messages a second; what is too much is dropped.`;
+    const breach = overLimit('maxLogsPerSecond', allowed + 1, what);
+    this.#source.emit({ type: 'problem', problem: { kind: 'oversized', message: breach.message, breach } });
   }
 }
 

@@ -278,7 +278,7 @@ describe('input that a task asks for', () => {
     const called = session.callTool('slow');
     await Promise.all([
       pass(clock, 60_000),
-      expect(called).rejects.toMatchObject({ code: 'limit', details: { limit: 'rounds', allowed: 3 } }),
+      expect(called).rejects.toMatchObject({ code: 'limit', details: { limit: 'maxRounds', allowed: 3 } }),
     ]);
     expect(of(server, 'tasks/update')).toHaveLength(3);
   });

@@ -201,7 +201,7 @@ export class LiveTask implements TaskHandle {
     const fresh = new Map([...wanted].filter(([key]) => !this.#seen.has(key)));
     if (fresh.size === 0) return;
     const { maxRounds = 8 } = this.#port;
-    if (++this.#rounds > maxRounds) throw tooLong(this.#what, 'rounds', maxRounds);
+    if (++this.#rounds > maxRounds) throw tooLong(this.#what, 'maxRounds', maxRounds, this.#rounds);
     for (const key of fresh.keys()) this.#seen.add(key);
     void this.#gather(fresh);
   }
