@@ -156,6 +156,19 @@ describe('what a server says by itself', () => {
     });
   });
 
+  it('as five thousand log messages at once is heard in part, which is said once', async () => {
+    await withOracle('flood-logs', async ({ call, events }) => {
+      expect(textOf(await call())).toBe('after logs');
+      await call('ping');
+      const news = events.flatMap((event) => (event.type === 'news' ? [event.news] : []));
+      const logs = news.filter(({ type }) => type === 'log').length;
+      expect(logs).toBeGreaterThan(50);
+      expect(logs).toBeLessThan(300);
+      const limits = news.flatMap((each) => (each.type === 'problem' ? [each.problem.breach?.details.limit] : []));
+      expect(limits.sort()).toEqual(['maxLogsPerSecond', 'maxNotificationsPerSecond']);
+    });
+  });
+
   it('as progress without end does not keep a call alive', async () => {
     const fake = { command: process.execPath, args: [FAKE, '--mode', 'endless-progress'] };
     const session = await connect(stdioTransport(fake));
