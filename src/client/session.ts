@@ -239,11 +239,11 @@ export class LiveSession implements Session {
   }
 
   async callTool(name: string, args?: JsonObject, options: CallOptions = {}): Promise<CallToolResult> {
-    return readCallToolResult(await this.#call(name, args, options, (params) => this.request(method.callTool, params, options)));
+    return readCallToolResult(await this.#resultOf(method.callTool, await this.#call(name, args, options), options));
   }
 
   async startTool(name: string, args?: JsonObject, options: CallOptions = {}): Promise<StartedCall> {
-    const { answered } = await this.#call(name, args, options, (params) => this.#perform(method.callTool, params, options));
+    const answered = await this.#call(name, args, options);
     if (answered.type === 'complete') return { type: 'result', result: readCallToolResult(answered.result) };
     const { maxMs = MAX_TASK_MS.handled } = options;
     return { type: 'task', task: this.#tasks.follow(method.callTool, answered.task, { ...options, maxMs }) };
@@ -317,20 +317,15 @@ export class LiveSession implements Session {
   }
 
   /** A call of a tool, once more when its headers were refused. */
-  async #call<T>(
-    name: string,
-    args: JsonObject | undefined,
-    options: CallOptions,
-    send: (params: JsonObject) => Promise<T>,
-  ): Promise<T> {
+  async #call(name: string, args: JsonObject | undefined, options: CallOptions): Promise<Answered> {
     const params = args === undefined ? { name } : { name, arguments: args };
     try {
-      return await send(params);
+      return (await this.#perform(method.callTool, params, options)).answered;
     } catch (error) {
       if (!(error instanceof RpcError) || error.code !== mcpCode.headerMismatch || this.channel.kind !== 'http') throw error;
       // The server refused the headers, so the tool's schema changed: learn it anew, then once more (streamable-http, "Client Behavior").
       await this.listTools({ cache: 'fresh', ...(options.signal && { signal: options.signal }) });
-      return send(params);
+      return (await this.#perform(method.callTool, params, options)).answered;
     }
   }
 
@@ -341,10 +336,14 @@ export class LiveSession implements Session {
     options: CallOptions,
   ): Promise<{ result: JsonObject; rounds: 'none' | 'some' }> {
     const { answered, rounds } = await this.#perform(name, params, options);
-    if (answered.type === 'complete') return { result: answered.result, rounds };
+    return { result: await this.#resultOf(name, answered, options), rounds };
+  }
+
+  /** The result, had by following the task where there is one. */
+  async #resultOf(name: string, answered: Answered, options: CallOptions): Promise<JsonObject> {
+    if (answered.type === 'complete') return answered.result;
     const { maxMs = this.#options.maxCallMs ?? MAX_TASK_MS.followed } = options;
-    const task = this.#tasks.follow(name, answered.task, { ...options, maxMs });
-    return { result: await task.outcome, rounds };
+    return this.#tasks.follow(name, answered.task, { ...options, maxMs }).outcome;
   }
 
   /** One request with its rounds of input. */

@@ -135,6 +135,15 @@ describe('a call that becomes a task', () => {
     expect(of(server, 'tasks/cancel')).toHaveLength(0);
   });
 
+  it('is not made again, whatever error it fails with', async () => {
+    const error = { code: -32020, message: 'Header mismatch' };
+    const server = taskServer({ 'tools/call': seed(), 'tasks/get': state('failed', { error }) }, { kind: 'http' });
+    const { session, clock } = await open(server);
+    const called = session.callTool('slow');
+    await Promise.all([pass(clock, 6_000), expect(called).rejects.toMatchObject({ code: -32020 })]);
+    expect(of(server, 'tools/call')).toHaveLength(1);
+  });
+
   it('that the server no longer knows has an unknown outcome', async () => {
     const gone: Reply = { error: { code: -32602, message: 'Task has expired' } };
     const { session, clock } = await open(taskServer({ 'tools/call': seed(), 'tasks/get': gone }));

@@ -38,7 +38,7 @@ export class Task implements TaskSide, Cancellation, WayBack {
   #updatedAt: number;
   /** Who waits: for the answer of the call, for nothing more, or for the task. */
   #phase: 'call' | 'answered' | 'task' = 'call';
-  #onDetach: () => void = () => {};
+  #whenTask: () => void = () => {};
   #end: { readonly status: TaskStatus; readonly payload: JsonObject } | undefined;
   #message: string | undefined;
 
@@ -71,16 +71,16 @@ export class Task implements TaskSide, Cancellation, WayBack {
     return this.#controller.signal;
   }
 
-  /** Hears when the call becomes a task. */
-  set onDetach(listener: () => void) {
-    this.#onDetach = listener;
+  /** Calls `listener` once, as soon as the call becomes a task. */
+  whenTask(listener: () => void): void {
+    this.#whenTask = listener;
   }
 
   /** Makes it a task, unless the call was answered, or its client gave it up, or it is one. */
   becomeTask(): void {
     if (this.#phase !== 'call' || this.isCancelled) return;
     this.#phase = 'task';
-    this.#onDetach();
+    this.#whenTask();
   }
 
   /** True when the call's own answer is still to be given, which it then is. */

@@ -133,11 +133,11 @@ export class Tasks {
         } else if ('result' in outcome) task.complete(outcome.result);
         else task.fail(this.#port.failure(outcome.error, call.request, task));
       };
-      task.onDetach = () => {
+      task.whenTask(() => {
         decided();
         resolve({ resultType: 'task', ...task.seed() });
         if (this.#isClosed) this.#drop(task);
-      };
+      });
       work({ ...call, task, cancellation: task, line: task }).then(
         (result) => ended({ result }),
         (error: unknown) => ended({ error }),
