@@ -113,7 +113,9 @@ export async function renew(earlier: SignIn, means: Means, signal: AbortSignal):
     if (current !== undefined && current.tokens.accessToken !== earlier.tokens.accessToken) return current;
     const { refreshToken, requested, granted } = current?.tokens ?? {};
     if (current === undefined || refreshToken === undefined) return undefined;
-    const request = { server, client, resource, scopes: requested ?? [], guard, dpop: key, now, signal };
+    // A caller who gives up must not cut it off: the answer may hold the only refresh token that is still valid.
+    const uncut = new AbortController().signal;
+    const request = { server, client, resource, scopes: requested ?? [], guard, dpop: key, now, signal: uncut };
     try {
       const tokens = await tokensByRefresh(request, refreshToken);
       const renewed = { ...current, tokens: granted === undefined ? tokens : { granted, ...tokens } };

@@ -4,6 +4,8 @@ import { reply, sendJson, type Answer } from '../transport/http/fixtures/fake-se
 import { startWorld, type World, type WorldOptions } from './fixtures/world.ts';
 import { createAuthorizer, createMemoryStore } from './index.ts';
 
+const POST = { method: 'POST', by: 'user', operation: 'x' } as const;
+
 const worlds: World[] = [];
 afterEach(async () => {
   await Promise.all(worlds.splice(0).map((world) => world.close()));
@@ -158,6 +160,24 @@ describe('a sign-in', () => {
     expect(w.visits).toHaveLength(1);
   });
 
+  it('comes after one renewal and ends there, when the server takes neither token', async () => {
+    let closed = false;
+    const w = await world({
+      mcp: (_, response) => {
+        if (closed) sendJson(response, {}, 401, { 'www-authenticate': 'Bearer error="invalid_token"' });
+      },
+    });
+    const authorizer = w.authorizer();
+    await w.call(authorizer);
+    closed = true;
+    for (let time = 0; time < 2; time++) await expect(w.call(authorizer)).rejects.toMatchObject({ code: 'auth-required' });
+    expect(w.tokenRequests.map((parameters) => parameters.get('grant_type'))).toEqual([
+      'authorization_code',
+      'refresh_token',
+      'authorization_code',
+    ]);
+  });
+
   it('leaves other schemes, and refusals that ask for no more rights, alone', async () => {
     for (const [status, challenge] of [
       [401, 'Basic realm="x"'],
@@ -276,6 +296,54 @@ describe('a token', () => {
     await Promise.all([w.call(later), w.call(later)]);
     expect(w.tokenRequests.map((parameters) => parameters.get('grant_type'))).toEqual(['authorization_code', 'refresh_token']);
     expect(w.mcp.seen.at(-1)?.headers.authorization).toBe('Bearer token-2');
+  });
+
+  it('is not lost when the caller gives up while it is renewed', async () => {
+    let came!: () => void;
+    let answer!: () => void;
+    const asked = new Promise<void>((resolve) => (came = resolve));
+    const allowed = new Promise<void>((resolve) => (answer = resolve));
+    const w = await world({
+      routes: {
+        '/token': async ({ body }, response) => {
+          const refreshing = new URLSearchParams(body).has('refresh_token');
+          if (refreshing) {
+            came();
+            await allowed;
+          }
+          w.valid.add('new');
+          sendJson(response, {
+            access_token: refreshing ? 'new' : 'old',
+            token_type: 'bearer',
+            refresh_token: refreshing ? 'r2' : 'r1',
+          });
+        },
+      },
+      mcp: ({ headers, id }, response) => {
+        if (headers.authorization === 'Bearer new') sendJson(response, reply(id));
+        else sendJson(response, {}, 401);
+      },
+    });
+    const store = createMemoryStore();
+    const authorizer = w.authorizer({ store });
+    await authorizer.signIn();
+    authorizer.answered?.({
+      ...POST,
+      url: new URL(w.url),
+      status: 200,
+      headers: {},
+      sent: { authorization: 'Bearer old' },
+      attempt: 1,
+    });
+    const control = new AbortController();
+    const refused = { ...POST, url: new URL(w.url), status: 401, headers: {}, sent: { authorization: 'Bearer old' }, attempt: 1 };
+    const waiting = expect(authorizer.challenged(refused, { signal: control.signal })).rejects.toMatchObject({ code: 'aborted' });
+    await asked;
+    control.abort();
+    await waiting;
+    answer();
+    expect(await w.call(w.authorizer({ store }))).toEqual({});
+    expect(w.as.seen.filter(({ body }) => body.includes('refresh_token=r1'))).toHaveLength(1);
   });
 
   it('keeps its refresh token when no other is given', async () => {

@@ -5,12 +5,14 @@ import { systemClock, type Clock } from '../base/index.ts';
 import type { AuthorizedAnswer, AuthorizedRequest, Authorizer } from '../transport/http/index.ts';
 import { challengeOf, parseChallenges, scopesOf, type Challenge } from './challenge.ts';
 import { discover, discoverServer, sameIssuer, type Discovery } from './discover.ts';
+import { SharedFlows } from './flows.ts';
+import { GrowthLimit } from './growth.ts';
 import { createGuard, isLoopbackUrl, type Guard, type Resolver } from './guard.ts';
 import { createKeeping, type Keeping, type SignIn } from './keeping.ts';
 import { obtain, renew, type Grant, type Interaction, type Means, type Question } from './obtain.ts';
 import { standingAt, type ClientIdentity } from './register.ts';
 import { canonicalResource, sameResource } from './resource.ts';
-import { untilAborted, type AuthStore } from './store.ts';
+import type { AuthStore } from './store.ts';
 import { shown } from './text.ts';
 import { revoke } from './token.ts';
 
@@ -64,12 +66,6 @@ const RENEW_BEFORE_MS = 30_000;
 const SILENT_FLOW_MS = 60_000;
 const PERSON_FLOW_MS = 600_000;
 const MAX_NONCE_TRIES = 3;
-/** Times that one operation may ask for more scopes, and for how long that is remembered. */
-const MAX_STEP_UPS = 2;
-const STEP_UP_MEMORY_MS = 600_000;
-const MAX_OPERATIONS = 256;
-/** Times that scopes may grow before a person has to sign in by themselves. */
-const MAX_GROWTHS = 3;
 const MAX_SCOPES = 64;
 const MAX_SCOPE_TEXT = 4_096;
 
@@ -89,15 +85,6 @@ export function createAuthorizer(options: AuthorizerOptions): OAuthAuthorizer {
   return new ServerAuthorizer(serverUrl, options);
 }
 
-/** Tokens being got, for all who wait for them. */
-interface Flow {
-  /** The Authorization header they replace. */
-  readonly instead: string | undefined;
-  readonly over: Promise<void>;
-  readonly control: AbortController;
-  waiting: number;
-}
-
 class ServerAuthorizer implements OAuthAuthorizer {
   readonly #serverUrl: URL;
   readonly #server: string;
@@ -106,9 +93,8 @@ class ServerAuthorizer implements OAuthAuthorizer {
   readonly #means: Means;
   readonly #guard: Guard;
   readonly #keeping: Keeping;
-  readonly #clock: Clock;
-  readonly #stepUps = new Map<string, { count: number; readonly since: number }>();
-  #growths = 0;
+  readonly #flows: SharedFlows;
+  readonly #growth: GrowthLimit;
   #loaded: Promise<void> | undefined;
   #current: SignIn | undefined;
   /** How the current token came, as long as no answer has shown that it serves. */
@@ -116,7 +102,6 @@ class ServerAuthorizer implements OAuthAuthorizer {
   /** The token that was tried to be renewed before the server refused it: that is tried once. */
   #triedEarly: string | undefined;
   #nonce: string | undefined;
-  #flow: Flow | undefined;
 
   constructor(serverUrl: URL, options: AuthorizerOptions) {
     const {
@@ -134,7 +119,12 @@ class ServerAuthorizer implements OAuthAuthorizer {
     this.#server = canonicalResource(serverUrl);
     this.#label = name === undefined ? serverUrl.origin : `Server "${name}"`;
     this.#options = options;
-    this.#clock = clock;
+    this.#flows = new SharedFlows({
+      clock,
+      maxMs: interact === undefined ? SILENT_FLOW_MS : PERSON_FLOW_MS,
+      late: `${this.#label}: the sign-in took too long.`,
+    });
+    this.#growth = new GrowthLimit(clock);
     this.#guard = createGuard({ serverUrl, clock, ...(trustedHosts && { trustedHosts }), ...(resolve && { resolve }) });
     this.#keeping = createKeeping(store, this.#server);
     this.#means = { identity: client, grant, interact, guard: this.#guard, keeping: this.#keeping, now };
@@ -288,12 +278,12 @@ class ServerAuthorizer implements OAuthAuthorizer {
     const text = challenge?.params.get('scope') ?? '';
     const wanted = scopesOf(text);
     const requested = this.#current?.tokens.requested;
-    if (challenge?.params.get('error') !== 'insufficient_scope' || authorization === undefined || requested === undefined)
-      return 'refused';
+    const asksForMore = challenge?.params.get('error') === 'insufficient_scope';
+    if (!asksForMore || authorization === undefined || requested === undefined) return 'refused';
     // Somebody else stepped up meanwhile, and perhaps far enough.
     if (authorization !== this.#authorization()) return 'again';
     if (wanted.every((scope) => requested.includes(scope))) return 'refused';
-    if (wanted.length > MAX_SCOPES || text.length > MAX_SCOPE_TEXT || !this.#mayGrow(answer.operation)) return 'refused';
+    if (wanted.length > MAX_SCOPES || text.length > MAX_SCOPE_TEXT || !this.#growth.allows(answer.operation)) return 'refused';
     const act = async (flow: AbortSignal) => {
       this.#checkPerson('wants more rights');
       await this.#obtain(await this.#discover(challenge, flow), challenge, wanted, flow);
@@ -302,19 +292,6 @@ class ServerAuthorizer implements OAuthAuthorizer {
       throw this.#explained(error, answer);
     });
     return 'again';
-  }
-
-  #mayGrow(operation: string): boolean {
-    const now = this.#clock.now();
-    const known = this.#stepUps.get(operation);
-    const entry = known === undefined || now - known.since > STEP_UP_MEMORY_MS ? { count: 0, since: now } : known;
-    if (entry.count >= MAX_STEP_UPS || this.#growths >= MAX_GROWTHS) return false;
-    entry.count++;
-    this.#growths++;
-    this.#stepUps.delete(operation);
-    this.#stepUps.set(operation, entry);
-    if (this.#stepUps.size > MAX_OPERATIONS) this.#stepUps.delete(this.#stepUps.keys().next().value!);
-    return true;
   }
 
   #discover(challenge: Challenge | undefined, signal: AbortSignal): Promise<Discovery> {
@@ -392,39 +369,13 @@ class ServerAuthorizer implements OAuthAuthorizer {
     await revoke({ server, client, guard: this.#guard, signal }, tokens.refreshToken ?? tokens.accessToken);
   }
 
-  /**
-   * Waits for the flow that replaces `instead`; starts it with `act` when there is none. Does nothing when something else has been
-   * put in its place already. A flow that nobody waits for any more is ended.
-   */
-  async #share(instead: string | undefined, act: (signal: AbortSignal) => Promise<void>, signal: AbortSignal): Promise<void> {
-    while (this.#flow !== undefined && this.#flow.instead !== instead) {
-      await untilAborted(
-        this.#flow.over.catch(() => {}),
-        signal,
-      );
-    }
-    const current = this.#authorization();
-    if (this.#flow === undefined && current !== undefined && current !== instead) return;
-    const flow = (this.#flow ??= this.#begin(instead, act));
-    flow.waiting++;
-    try {
-      await untilAborted(flow.over, signal);
-    } finally {
-      if (--flow.waiting === 0) flow.control.abort(new ParleyError('aborted', 'Nobody waits for the sign-in any more.'));
-    }
-  }
-
-  #begin(instead: string | undefined, act: (signal: AbortSignal) => Promise<void>): Flow {
-    const control = new AbortController();
-    const ms = this.#means.interact === undefined ? SILENT_FLOW_MS : PERSON_FLOW_MS;
-    const timer = this.#clock.after(ms, () =>
-      control.abort(new ParleyError('timeout', `${this.#label}: the sign-in took too long.`, { details: { afterMs: ms } })),
-    );
-    const over = untilAborted(act(control.signal), control.signal).finally(() => {
-      timer.cancel();
-      this.#flow = undefined;
-    });
-    return { instead, over, control, waiting: 0 };
+  /** Runs `act`, once for all who want the Authorization header `instead` replaced, unless it has been already. */
+  #share(instead: string | undefined, act: (signal: AbortSignal) => Promise<void>, signal: AbortSignal): Promise<void> {
+    const isReplaced = () => {
+      const current = this.#authorization();
+      return current !== undefined && current !== instead;
+    };
+    return this.#flows.share({ key: instead, isDone: isReplaced, act, signal });
   }
 
   #checkPerson(why: string): void {
