@@ -1,5 +1,6 @@
 // The `parley` command: its options, its commands, and an exit code for all that can happen.
 import { Command, CommanderError } from 'commander';
+import { ParleyError } from '../errors.ts';
 import { VERSION } from '../version.ts';
 import { addCallCommand } from './commands/call.ts';
 import { addChatCommand } from './commands/chat.ts';
@@ -31,6 +32,8 @@ export async function main(argv: readonly string[], io: Io): Promise<number> {
     .configureOutput({
       writeOut: (text) => void io.stdout.write(text),
       writeErr: (text) => void io.stderr.write(text),
+      // Said below, in the form that was asked for.
+      outputError: () => {},
     });
   const run = createRun(io, (code) => (exit = code));
   addMcpCommands(program, run);
@@ -44,10 +47,19 @@ export async function main(argv: readonly string[], io: Io): Promise<number> {
     // As other agents' commands have it: `parley -p "…"` runs a prompt.
     await program.parseAsync(argv[0] === '-p' ? ['run', ...argv] : argv, { from: 'user' });
   } catch (error) {
-    if (error instanceof CommanderError) return error.exitCode === 0 ? exitCode.ok : exitCode.usage;
-    return report(io, {}, error);
+    if (!(error instanceof CommanderError)) return report(io, program.opts(), error);
+    if (error.exitCode === 0) return exitCode.ok;
+    // Help that was shown for want of a command is not an error of its own.
+    if (error.code === 'commander.help') return exitCode.usage;
+    return report(io, program.opts(), new ParleyError('usage', sentence(error.message)));
   }
   return io.signal.aborted ? exitCode.interrupted : exit;
+}
+
+/** What commander says, as we say things. */
+function sentence(message: string): string {
+  const [first = '', ...rest] = message.replace(/^error: /, '').split('\n');
+  return [`${first.charAt(0).toUpperCase()}${first.slice(1)}.`, ...rest].join(' ');
 }
 
 function collect(value: string, before: readonly string[] = []): readonly string[] {

@@ -1,6 +1,6 @@
 // How results reach the user: one JSON value, lines of JSON, Markdown or text on stdout; everything else on stderr.
 import { ParleyError } from '../errors.ts';
-import { visible } from '../host/index.ts';
+import { gutter, visible } from '../host/index.ts';
 import type { Io } from './io.ts';
 
 export const FORMS = ['text', 'markdown', 'json', 'raw', 'ndjson'] as const;
@@ -33,8 +33,8 @@ export interface Printer {
   say(line: string): void;
   /** A line for the person who asked for more with `--verbose`. */
   detail(line: string): void;
-  /** What went wrong: a line of JSON when the form is JSON, else a sentence. */
-  error(code: string, message: string): void;
+  /** What went wrong: a line of JSON when the form is JSON, else a sentence; and what the server wrote about it, if anything. */
+  error(code: string, message: string, stderr?: string): void;
 }
 
 export function formOf({ output, json }: OutputOptions): Form {
@@ -67,12 +67,10 @@ export function createPrinter(io: Io, options: OutputOptions): Printer {
     detail(line) {
       if (options.verbose === true) err(line);
     },
-    error(code, message) {
-      err(
-        form === 'json' || form === 'ndjson'
-          ? toJson({ error: { code, message } })
-          : `parley: ${visible(message, { multiline: true })}`,
-      );
+    error(code, message, stderr) {
+      if (form === 'json' || form === 'ndjson')
+        err(toJson({ error: { code, message, ...(stderr !== undefined && { stderr }) } }));
+      else err(`parley: ${visible(message, { multiline: true })}${stderr === undefined ? '' : `\n${gutter(stderr)}`}`);
     },
   };
 }

@@ -3,8 +3,8 @@ import type { Command } from 'commander';
 import { isParleyError, RpcError } from '../errors.ts';
 import { exitOfError } from './exit.ts';
 import type { Io } from './io.ts';
-import { createPrinter } from './output.ts';
-import { openWorkspace, type GlobalOptions, type Workspace } from './workspace.ts';
+import { createPrinter, FORMS } from './output.ts';
+import { openWorkspace, stderrOf, type GlobalOptions, type Workspace } from './workspace.ts';
 
 /** What a command does; resolves with its exit code. Options are those of the command and the global ones. */
 export type Action<O> = (workspace: Workspace, args: readonly string[], options: O & GlobalOptions) => number | Promise<number>;
@@ -29,11 +29,9 @@ export function createRun(io: Io, done: (exit: number) => void): Run {
 /** Says what went wrong and gives the exit code for it. */
 export function report(io: Io, options: GlobalOptions, error: unknown): number {
   // An output form that does not exist must still be told about.
-  const printer = createPrinter(io, {
-    ...options,
-    ...(isParleyError(error, 'usage') && options.json !== true && { output: 'text' }),
-  });
-  if (isParleyError(error)) printer.error(error.code, error.message);
+  const known = (FORMS as readonly (string | undefined)[]).includes(options.output);
+  const printer = createPrinter(io, known ? options : { ...options, output: 'text' });
+  if (isParleyError(error)) printer.error(error.code, error.message, stderrOf(error));
   else if (error instanceof RpcError) printer.error(`rpc.${error.code}`, `The server answered: ${error.message}`);
   else printer.error('internal', error instanceof Error ? error.message : String(error));
   if (error instanceof Error && error.stack !== undefined) printer.detail(error.stack);

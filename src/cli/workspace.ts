@@ -142,7 +142,7 @@ export async function settle(host: Host, { printer, io }: Workspace, withinMs = 
 
 /** Why a server that is not ready cannot be used. */
 export function errorOf({ name, state }: ServerStatus): Error {
-  if (state.type === 'waiting' || state.type === 'failed') return state.error;
+  if ('error' in state && state.error !== undefined) return state.error;
   return new ParleyError('timeout', `Server "${name}" is still connecting. Try again, or run \`parley mcp doctor ${name}\`.`);
 }
 
@@ -152,7 +152,7 @@ export function sayState({ state, definition }: ServerStatus): string {
     case 'ready':
       return `connected, ${state.session.revision}`;
     case 'connecting':
-      return 'still connecting';
+      return state.error === undefined ? 'still connecting' : failure(state.error, definition.name);
     case 'waiting':
     case 'failed':
       return failure(state.error, definition.name);

@@ -18,11 +18,10 @@ import {
   type Snapshot,
   formatDiagnostic,
 } from '../../host/index.ts';
-import { exitCode } from '../exit.ts';
-
+import { exitCode, exitOfError } from '../exit.ts';
 import { columns, markdownTable } from '../output.ts';
 import type { Run } from '../run.ts';
-import { sayState, serverNamed, withHost, type Workspace } from '../workspace.ts';
+import { errorOf, sayState, serverNamed, withHost, type Workspace } from '../workspace.ts';
 
 export function addMcpCommands(program: Command, run: Run): void {
   const mcp = program.command('mcp').description('Configure servers and see how they are doing');
@@ -190,7 +189,7 @@ function stateJson({ state }: ServerStatus) {
     const { era, revision, server } = state.session;
     return { state: 'ready', era, revision, serverInfo: server.info ?? null, capabilities: server.capabilities };
   }
-  if (state.type === 'waiting' || state.type === 'failed') {
+  if ('error' in state && state.error !== undefined) {
     const { error } = state;
     return { state: 'failed', error: { code: 'code' in error ? error.code : 'internal', message: error.message } };
   }
@@ -239,7 +238,7 @@ async function get(workspace: Workspace, name: string): Promise<number> {
           ['offers', offersOf(host.registry.snapshot.servers, name)],
         ]),
     });
-    return status.state.type === 'ready' ? exitCode.ok : exitCode.unreachable;
+    return status.state.type === 'ready' ? exitCode.ok : exitOfError(errorOf(status));
   });
 }
 

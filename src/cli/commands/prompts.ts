@@ -38,6 +38,8 @@ export function addPromptsCommands(program: Command, run: Run): void {
           const outcome = await host.getPrompt(name as string, words.length === 0 ? undefined : args, {
             signal: workspace.io.signal,
           });
+          // There may be nothing of that name because no server could be reached.
+          if (outcome.type === 'unknown') await settle(host, workspace);
           return printOutcome(workspace.printer, outcome);
         }),
       ),

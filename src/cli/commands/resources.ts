@@ -31,9 +31,12 @@ export function addResourcesCommands(program: Command, run: Run): void {
     .argument('<resource>')
     .action(
       run((workspace, [name]) =>
-        withHost(workspace, serversFor(workspace, name as string), async (host) =>
-          printOutcome(workspace.printer, await host.readResource(name as string, { signal: workspace.io.signal })),
-        ),
+        withHost(workspace, serversFor(workspace, name as string), async (host) => {
+          const outcome = await host.readResource(name as string, { signal: workspace.io.signal });
+          // There may be nothing of that name because no server could be reached.
+          if (outcome.type === 'unknown') await settle(host, workspace);
+          return printOutcome(workspace.printer, outcome);
+        }),
       ),
     );
 

@@ -96,6 +96,16 @@ describe('a connection', () => {
     expect(server.state.opens).toBe(3);
   });
 
+  it('still says why it failed while it tries again', async () => {
+    const server = fakeServer();
+    const { connection } = hold(server);
+    server.state.refuse = new ParleyError('unreachable', 'Nobody there.');
+    await expect(connection.session()).rejects.toMatchObject({ code: 'unreachable' });
+    const again = connection.session();
+    expect(connection.state).toMatchObject({ type: 'connecting', attempt: 2, error: { code: 'unreachable' } });
+    await expect(again).rejects.toMatchObject({ code: 'unreachable' });
+  });
+
   it('takes a server for lost that misses two health checks', async () => {
     const server = fakeServer();
     const { connection, clock } = hold(server);

@@ -6,7 +6,8 @@ import type { Session } from '../../client/index.ts';
 export type ConnectionState =
   /** Not asked to connect: disabled, or not started. */
   | { readonly type: 'idle' }
-  | { readonly type: 'connecting'; readonly attempt: number; readonly losses: readonly number[] }
+  /** `error`: why the attempt or the session before this attempt failed. */
+  | { readonly type: 'connecting'; readonly attempt: number; readonly losses: readonly number[]; readonly error?: Error }
   | { readonly type: 'ready'; readonly session: Session; readonly since: number; readonly losses: readonly number[] }
   /** Lost or not reached; tries again at `retryAt`. */
   | {
@@ -70,7 +71,8 @@ export function next(state: ConnectionState, event: ConnectionEvent, facts: Fact
       return wait(event.error, losses.length, losses, facts);
     }
     case 'retry':
-      return state.type === 'waiting' ? { type: 'connecting', attempt: state.attempt, losses: state.losses } : state;
+      if (state.type !== 'waiting') return state;
+      return { type: 'connecting', attempt: state.attempt, losses: state.losses, error: state.error };
     default:
       return event satisfies never;
   }
