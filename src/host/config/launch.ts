@@ -159,7 +159,7 @@ function readHttp(fields: Fields, urlKey: string, type: HttpLaunch['transport'] 
 /** The program and the arguments that follow it in the same value. A line of words is not split: it may be one path. */
 function readCommand(fields: Fields): [string, ...string[]] | undefined {
   const { command } = fields.record;
-  const words = typeof command === 'string' ? [fields.text('command')] : fields.texts('command');
+  const words = Array.isArray(command) ? fields.texts('command') : [fields.text('command')];
   const [program, ...args] = words ?? [];
   if (program === undefined) {
     if (words?.length === 0) fields.fail('command', '"command" is an empty list.');

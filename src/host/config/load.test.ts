@@ -107,7 +107,7 @@ describe('an entry in .mcp.json', () => {
       { command: 'npx -y foo' },
       /Write "command": "npx", "args": \["-y", "foo"\]; or, if it is one path.*"args": \[\]/,
     ],
-    ['a command of the wrong kind', { command: 5 }, /"command" must be a list of texts, not this number/],
+    ['a command of the wrong kind', { command: 5 }, /"command" must be a text, not this number/],
     ['an empty command', { command: ' ' }, /"command" must be a text, not an empty text/],
     ['an empty list', { command: [] }, /"command" is an empty list/],
     ['args of the wrong kind', { command: 'a', args: '-y' }, /"args" must be a list of texts, not a text/],
