@@ -4,7 +4,7 @@ import { isParleyError, ParleyError, RpcError, type ErrorCode } from '../../erro
 import type { Clock } from '../../base/index.ts';
 import type { Session } from '../../client/index.ts';
 import { isObject, type JsonObject, type Progress } from '../../jsonrpc/index.ts';
-import { compileSchema } from '../../protocol/json-schema.ts';
+import type { compileSchema } from '../../protocol/json-schema.ts';
 import type {
   CallToolResult,
   CompleteParams,
@@ -81,6 +81,8 @@ export interface Router {
   complete(server: string, params: CompleteParams, options?: RouteOptions): Promise<Outcome<Untrusted<CompleteResult>>>;
 }
 
+type Compile = typeof compileSchema;
+
 /** Codes that say that a session is over. */
 const GONE: readonly ErrorCode[] = ['server-stopped', 'session-lost', 'closed'];
 
@@ -101,9 +103,11 @@ export function createRouter(parts: RouterParts): Router {
     const { entry } = found;
     const given = args ?? {};
     if (!isObject(given)) return { entry, outcome: invalid(`The arguments of ${name} are not a JSON object; nothing was sent.`) };
+    // Loaded now, since it is large and all that starts without calling a tool starts sooner.
+    const compile = (await import('../../protocol/json-schema.ts')).compileSchema;
     let intent: CallIntent;
     try {
-      const problem = misfit(entry, given);
+      const problem = misfit(entry, given, compile);
       if (problem !== undefined) return { entry, outcome: invalid(problem) };
       intent = createIntent({ server: entry.server, tool: entry.definition, args: given });
     } catch (error) {
@@ -114,7 +118,7 @@ export function createRouter(parts: RouterParts): Router {
     const settings = parts.settings(entry.server);
     const outcome = await perform(entry.server, options, async (session) => {
       const result = await session.callTool(intent.tool, intent.args, sessionOptions(options, settings));
-      return holdToolResult(result, { server: entry.server }, outputCheck(entry));
+      return holdToolResult(result, { server: entry.server }, outputCheck(entry, compile));
     });
     const failed = outcome.type === 'ok' && outcome.result.isError;
     return {
@@ -276,17 +280,17 @@ function sessionOptions(options: RouteOptions, settings: ServerSettings) {
 }
 
 /** Why the arguments do not fit the tool, or undefined when they do. A schema that cannot be checked lets nothing through. */
-function misfit({ server, name, definition }: ToolEntry, args: JsonObject): string | undefined {
-  const outcome = compileSchema(definition.inputSchema, { patterns: 'skip' })(args);
+function misfit({ server, name, definition }: ToolEntry, args: JsonObject, compile: Compile): string | undefined {
+  const outcome = compile(definition.inputSchema, { patterns: 'skip' })(args);
   return outcome.valid
     ? undefined
     : `The arguments do not fit ${server}/${name}: ${outcome.errors.join('; ')}. Nothing was sent.`;
 }
 
 /** Checks structured content against the tool's output schema, where it has one. */
-function outputCheck({ definition: { outputSchema } }: ToolEntry): ToolHoldOptions {
+function outputCheck({ definition: { outputSchema } }: ToolEntry, compile: Compile): ToolHoldOptions {
   if (outputSchema === undefined) return {};
-  return { checkOutput: (structured) => compileSchema(outputSchema, { noun: 'member', patterns: 'skip' })(structured) };
+  return { checkOutput: (structured) => compile(outputSchema, { noun: 'member', patterns: 'skip' })(structured) };
 }
 
 function failure(server: string, error: unknown, sent: 'no' | 'perhaps'): Outcome<never> {
