@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ParleyError } from '../errors.ts';
-import { createFakeClock } from '../testing/index.ts';
+import { createFakeClock, createScriptedLine } from '../testing/index.ts';
 import { connect } from './connect.ts';
 import { discovery, handshake, legacyServer, modernServer, script, settle, unknownMethod } from './fixtures/script.ts';
 
@@ -123,6 +123,24 @@ describe('connecting', () => {
         .then(() => server.line.next())
         .then(() => server.line.next()),
     ).rejects.toMatchObject({ code: 'closed' });
+  });
+
+  it('tells a server that prints and does not answer from one that is silent', async () => {
+    const clock = createFakeClock();
+    const line = createScriptedLine();
+    const transport = { target: 'a program', kind: 'memory', open: async () => line.channel } as const;
+    const connecting = connect(transport, { clock, connectTimeoutMs: 5_000 });
+    await settle();
+    for (const excerpt of ['Welcome!', 'Press q to quit.']) {
+      line.problem({ kind: 'noise', message: 'A line that is not MCP was skipped.', excerpt });
+    }
+    clock.advance(5_000);
+    const error: unknown = await connecting.catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ code: 'timeout' });
+    expect((error as Error).message).toBe(
+      'a program gave no answer to server/discover or initialize within 5 s. What it wrote, 2 lines, is not MCP. ' +
+        'Check that it is an MCP server.',
+    );
   });
 
   it('reports a transport’s failure as it is, and takes sign-in for no evidence of an era', async () => {

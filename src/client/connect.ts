@@ -59,7 +59,8 @@ export async function connect(transport: Transport, options: ConnectOptions = {}
     throw new ParleyError('usage', `"${stray}" cannot name an extension. Name it with a prefix, as in com.example/charts.`);
   }
   const late = new AbortController();
-  const timer = clock.after(connectTimeoutMs, () => late.abort(tooLate(transport, connectTimeoutMs)));
+  let noise = 0;
+  const timer = clock.after(connectTimeoutMs, () => late.abort(tooLate(transport, connectTimeoutMs, noise)));
   const signal = options.signal === undefined ? late.signal : AbortSignal.any([options.signal, late.signal]);
   try {
     const negotiated = await negotiate(transport, {
@@ -74,6 +75,9 @@ export async function connect(transport: Transport, options: ConnectOptions = {}
       maxCallMs: options.maxCallMs,
       signal,
       clock,
+      onProblem: ({ kind }) => {
+        if (kind === 'noise') noise++;
+      },
     });
     return new LiveSession(negotiated, {
       target: transport.target,
@@ -95,11 +99,14 @@ export async function connect(transport: Transport, options: ConnectOptions = {}
   }
 }
 
-function tooLate(transport: Transport, afterMs: number): ParleyError {
+function tooLate(transport: Transport, afterMs: number, noise: number): ParleyError {
+  const hint =
+    noise === 0
+      ? 'Raise the connect time-out if it is slow to start.'
+      : `What it wrote, ${noise} ${noise === 1 ? 'line' : 'lines'}, is not MCP. Check that it is an MCP server.`;
   return new ParleyError(
     'timeout',
-    `${transport.target} gave no answer to server/discover or initialize within ${seconds(afterMs)}. ` +
-      'Raise the connect time-out if it is slow to start.',
+    `${transport.target} gave no answer to server/discover or initialize within ${seconds(afterMs)}. ${hint}`,
     { details: { afterMs } },
   );
 }

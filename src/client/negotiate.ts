@@ -46,6 +46,8 @@ export interface NegotiateOptions {
   readonly clock: Clock;
   readonly callTimeoutMs?: number | undefined;
   readonly maxCallMs?: number | undefined;
+  /** Hears at once of what is wrong on a line, before anybody holds it. */
+  readonly onProblem?: (problem: Problem) => void;
 }
 
 /** A line and its peer; what the server asks and tells is passed on to whoever holds the line by then. */
@@ -243,7 +245,10 @@ async function openLine(transport: Transport, options: NegotiateOptions): Promis
       throw new RpcError(-32601, 'Method not found');
     },
     onNotification: (message, origin) => later((holder) => holder.notification(message, origin)),
-    onProblem: (problem) => later((holder) => holder.problem(problem)),
+    onProblem(problem) {
+      if (line.holder === undefined) options.onProblem?.(problem);
+      later((holder) => holder.problem(problem));
+    },
   });
   const line: Line = { channel, peer, holder: undefined, early };
   return line;

@@ -194,7 +194,12 @@ class ProcessChannel implements StdioChannel {
         : exit.signal === null
           ? `ended with exit code ${String(exit.exitCode)}`
           : `was ended by ${exit.signal}`;
-    const message = `The server process "${this.#name}" ${what}. Its standard error may say why; opening the line again starts it anew.`;
+    const noise = this.#noiseLines;
+    const after =
+      noise === 0
+        ? ''
+        : `, after ${String(noise)} ${noise === 1 ? 'line' : 'lines'} on its standard output that ${noise === 1 ? 'is' : 'are'} not MCP`;
+    const message = `The server process "${this.#name}" ${what}${after}. Its standard error may say why; opening the line again starts it anew.`;
     return new ParleyError('server-stopped', message, {
       details: { ...exit, stderrTail: this.#stderrTail() },
       retryable: true,

@@ -49,6 +49,12 @@ test.for([
   },
 );
 
+test('a program that prints and ends is told by what it printed', async () => {
+  const peer = createPeer(await open('print-and-exit'), { conventions });
+  await expect(peer.request('a')).rejects.toMatchObject({ code: 'server-stopped' });
+  expect((await peer.ended).error.message).toContain('exit code 0, after 2 lines on its standard output that are not MCP.');
+});
+
 test.for([
   ['exit-after-first', 3],
   ['exit-mid-frame', 4],
