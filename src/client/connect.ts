@@ -1,13 +1,12 @@
 // From a transport to a session that speaks: opens the line, negotiates, and gives up within a bound.
 import { isParleyError, ParleyError, RpcError } from '../errors.ts';
-import { systemClock, type Clock } from '../base/index.ts';
+import { systemClock, type Clock, type Limits } from '../base/index.ts';
 import { abortError, seconds, type JsonObject, type Transport } from '../jsonrpc/index.ts';
 import { extension, isExtensionId, type Implementation, type Revision } from '../protocol/index.ts';
 import { VERSION } from '../version.ts';
 import { createCache, type Cache } from './cache.ts';
 import { capabilitiesOf, type InputHandlers } from './inputs.ts';
 import { negotiate } from './negotiate.ts';
-import type { WalkLimits } from './pages.ts';
 import { LiveSession, type Session } from './session.ts';
 
 export interface ConnectOptions {
@@ -37,9 +36,8 @@ export interface ConnectOptions {
   readonly principal?: string;
   /** What identifies the server in a shared cache. Default: the transport's target. */
   readonly cacheServer?: string;
-  readonly walkLimits?: WalkLimits;
-  /** Rounds of input one request may take. Default 8. */
-  readonly maxRounds?: number;
+  /** What the server may not go past, where it is not the default. */
+  readonly limits?: Limits;
   readonly signal?: AbortSignal;
   readonly clock?: Clock;
 }
@@ -52,7 +50,7 @@ export interface ConnectOptions {
  * @see basic/versioning (2026-07-28), basic/lifecycle (2025-11-25)
  */
 export async function connect(transport: Transport, options: ConnectOptions = {}): Promise<Session> {
-  const { inputs = {}, clock = systemClock, connectTimeoutMs = 30_000 } = options;
+  const { inputs = {}, limits = {}, clock = systemClock, connectTimeoutMs = 30_000 } = options;
   const { extensions = { [extension.tasks]: {} } } = options;
   const stray = Object.keys(extensions).find((id) => !isExtensionId(id));
   if (stray !== undefined) {
@@ -73,6 +71,7 @@ export async function connect(transport: Transport, options: ConnectOptions = {}
       probeTimeoutMs: options.probeTimeoutMs,
       callTimeoutMs: options.callTimeoutMs,
       maxCallMs: options.maxCallMs,
+      limits,
       signal,
       clock,
       onProblem: ({ kind }) => {
@@ -86,8 +85,7 @@ export async function connect(transport: Transport, options: ConnectOptions = {}
       cache: options.cache === 'none' ? undefined : (options.cache ?? createCache({ clock })),
       cacheServer: options.cacheServer ?? transport.target,
       principal: options.principal ?? '',
-      walkLimits: options.walkLimits,
-      maxRounds: options.maxRounds,
+      limits,
       maxCallMs: options.maxCallMs,
     });
   } catch (error) {

@@ -1,7 +1,7 @@
 export { createCache, type Cache, type CacheKey, type CacheOptions } from './cache.ts';
 export { connect, type ConnectOptions } from './connect.ts';
 export { answerInput, capabilitiesOf, type InputContext, type InputHandlers } from './inputs.ts';
-export { type Listing, type WalkLimits } from './pages.ts';
+export type { Listing } from './pages.ts';
 export { type CallOptions, type News, type Session, type StartedCall } from './session.ts';
 export type { TaskHandle } from './task.ts';
 export { type Change, type Watch } from './watch.ts';

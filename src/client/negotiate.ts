@@ -1,7 +1,7 @@
 // Finds out which era and revision a server speaks, and leaves a line on which the conversation can go on.
 // Every step is bounded: one probe, at most one retry of it, one handshake, at most one retry of that.
 import { isParleyError, ParleyError, RpcError } from '../errors.ts';
-import type { Clock } from '../base/index.ts';
+import type { Clock, Limits } from '../base/index.ts';
 import {
   createPeer,
   type Channel,
@@ -48,6 +48,7 @@ export interface NegotiateOptions {
   readonly maxCallMs?: number | undefined;
   /** Hears at once of what is wrong on a line, before anybody holds it. */
   readonly onProblem?: (problem: Problem) => void;
+  readonly limits?: Limits | undefined;
 }
 
 /** A line and its peer; what the server asks and tells is passed on to whoever holds the line by then. */
@@ -234,6 +235,7 @@ async function openLine(transport: Transport, options: NegotiateOptions): Promis
     else if (early.length < MAX_EARLY) early.push(act);
   };
   const peer = createPeer(channel, {
+    ...options.limits,
     conventions: mcpConventions,
     clock: options.clock,
     ...(options.callTimeoutMs !== undefined && { timeoutMs: options.callTimeoutMs }),

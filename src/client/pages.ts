@@ -1,5 +1,5 @@
 // Follows nextCursor to the end of a list (server/utilities/pagination), bounded, and never twice to the same page.
-import { LIMITS, overLimit, type Clock } from '../base/index.ts';
+import { limitOf, LIMITS, overLimit, type Clock, type Limits } from '../base/index.ts';
 import type { JsonObject } from '../jsonrpc/index.ts';
 import { freshFor, violation, type Page, type Rejected } from '../protocol/index.ts';
 
@@ -16,12 +16,8 @@ export interface Walked<T> extends Listing<T> {
   readonly scope: 'public' | 'private';
 }
 
-export interface WalkLimits {
-  readonly maxPages: number;
-  readonly maxItems: number;
-}
+type WalkLimits = Pick<Limits, 'maxPages' | 'maxItems'>;
 
-const WALK_LIMITS: WalkLimits = { maxPages: LIMITS.maxPages.default, maxItems: LIMITS.maxItems.default };
 const MAX_CURSOR = LIMITS.maxCursor.default;
 
 /**
@@ -32,8 +28,10 @@ export async function walkPages<T>(
   fetchPage: (cursor: string | undefined) => Promise<JsonObject>,
   read: (result: JsonObject) => Page<T>,
   clock: Clock,
-  limits: WalkLimits = WALK_LIMITS,
+  limits: WalkLimits = {},
 ): Promise<Walked<T>> {
+  const maxPages = limitOf('maxPages', limits.maxPages);
+  const maxItems = limitOf('maxItems', limits.maxItems);
   const items: T[] = [];
   const rejected: Rejected[] = [];
   const seen = new Set<string>();
@@ -56,8 +54,8 @@ export async function walkPages<T>(
     }
     if (seen.has(cursor)) throw violation('a list whose cursor repeats, so it has no end; the list was not used');
     seen.add(cursor);
-    if (seen.size >= limits.maxPages) throw tooLong('maxPages', limits.maxPages, seen.size + 1);
-    if (items.length > limits.maxItems) throw tooLong('maxItems', limits.maxItems, items.length);
+    if (seen.size >= maxPages) throw tooLong('maxPages', maxPages, seen.size + 1);
+    if (items.length > maxItems) throw tooLong('maxItems', maxItems, items.length);
   }
 }
 

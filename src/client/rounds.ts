@@ -1,17 +1,14 @@
 // The rounds of a request whose server wants input first (2026-07-28, patterns/mrtr): gather the answers, then the same
 // request again under a new id. Bounded in rounds and in time; a state goes back byte for byte and nowhere else.
 import { isParleyError, ParleyError, RpcError } from '../errors.ts';
-import { overLimit, sleep, type Clock } from '../base/index.ts';
+import { limitOf, overLimit, sleep, type Clock, type Limits } from '../base/index.ts';
 import { abortError, type JsonObject } from '../jsonrpc/index.ts';
 import type { Answered, Decoded, InputAnswers, InputWanted } from '../protocol/index.ts';
 import { answerInput, type InputHandlers } from './inputs.ts';
 
 export interface RoundsOptions {
   readonly handlers: InputHandlers;
-  /** Attempts in all. Default 8 rounds of input. */
-  readonly maxRounds?: number;
-  /** Milliseconds for the whole, people included. Default 30 minutes. */
-  readonly maxMs?: number;
+  readonly limits: Pick<Limits, 'maxRounds' | 'maxRoundsMs'>;
   readonly clock: Clock;
   readonly signal?: AbortSignal | undefined;
 }
@@ -23,7 +20,9 @@ export async function completeRounds(
   attempt: (answers: InputAnswers) => Promise<Decoded>,
   options: RoundsOptions,
 ): Promise<Answered> {
-  const { maxRounds = 8, maxMs = 1_800_000, clock } = options;
+  const { limits, clock } = options;
+  const maxRounds = limitOf('maxRounds', limits.maxRounds);
+  const maxMs = limitOf('maxRoundsMs', limits.maxRoundsMs);
   const startedAt = clock.now();
   let wanted = first;
   let pauseMs = 250;
@@ -47,7 +46,7 @@ export async function completeRounds(
 }
 
 /** All answers or none: a request of a kind that is not handled refuses the whole result before anybody is asked. */
-export async function gather(what: string, wanted: InputWanted, options: RoundsOptions): Promise<InputAnswers> {
+export async function gather(what: string, wanted: InputWanted, options: Omit<RoundsOptions, 'limits'>): Promise<InputAnswers> {
   const controller = new AbortController();
   const signal = options.signal === undefined ? controller.signal : AbortSignal.any([options.signal, controller.signal]);
   const responses = new Map<string, JsonObject>();

@@ -49,7 +49,7 @@ describe('lists', () => {
   it('are refused past their limits', async () => {
     let page = 0;
     const endless = modernServer({ 'tools/list': () => complete({ tools: [tool('a')], nextCursor: String(page++) }) });
-    const session = await connect(endless, { walkLimits: { maxPages: 5, maxItems: 100 } });
+    const session = await connect(endless, { limits: { maxPages: 5, maxItems: 100 } });
     await expect(session.listTools()).rejects.toMatchObject({ code: 'limit', details: { limit: 'maxPages', allowed: 5 } });
     expect(page).toBe(5);
     await session.close();
@@ -192,8 +192,14 @@ describe('rounds of input', () => {
 
   it('end after their limit', async () => {
     const server = modernServer({ 'tools/call': () => wants({ q: elicitation }) });
-    const session = await connect(server, { maxRounds: 3, inputs: { elicitForm: async () => ({ action: 'decline' }) } });
-    await expect(session.callTool('endless')).rejects.toMatchObject({ code: 'limit', details: { limit: 'maxRounds', allowed: 3 } });
+    const session = await connect(server, {
+      limits: { maxRounds: 3 },
+      inputs: { elicitForm: async () => ({ action: 'decline' }) },
+    });
+    await expect(session.callTool('endless')).rejects.toMatchObject({
+      code: 'limit',
+      details: { limit: 'maxRounds', allowed: 3 },
+    });
     expect(server.requests.filter(({ method }) => method === 'tools/call')).toHaveLength(4);
     await session.close();
   });

@@ -1,7 +1,7 @@
 // A negotiated conversation with one server: what it says of itself, and a function for everything it offers.
 // A session ends; it never reconnects. Results keep the server's own text, which is untrusted.
 import { isParleyError, ParleyError, RpcError } from '../errors.ts';
-import { createFeed, createRate, LIMITS, overLimit, type Clock, type Feed, type Rate } from '../base/index.ts';
+import { createFeed, createRate, limitOf, overLimit, type Clock, type Feed, type Limits, type Rate } from '../base/index.ts';
 import {
   type Channel,
   type Ending,
@@ -59,7 +59,7 @@ import {
 import type { Cache } from './cache.ts';
 import { answerInput, type InputHandlers } from './inputs.ts';
 import { hold, type Negotiated } from './negotiate.ts';
-import { walkPages, type Listing, type WalkLimits } from './pages.ts';
+import { walkPages, type Listing } from './pages.ts';
 import { completeRounds } from './rounds.ts';
 import type { TaskHandle } from './task.ts';
 import { Tasks } from './tasks.ts';
@@ -146,8 +146,7 @@ export interface SessionOptions {
   /** The key of the cache: which server, and for whom. */
   readonly cacheServer: string;
   readonly principal: string;
-  readonly walkLimits: WalkLimits | undefined;
-  readonly maxRounds: number | undefined;
+  readonly limits: Limits;
   readonly maxCallMs: number | undefined;
 }
 
@@ -187,7 +186,7 @@ export class LiveSession implements Session {
     this.target = options.target;
     this.channel = line.channel;
     this.news = this.#source.feed;
-    const perSecond = LIMITS.maxLogsPerSecond.default;
+    const perSecond = limitOf('maxLogsPerSecond', options.limits.maxLogsPerSecond);
     this.#logs = createRate({ perSecond, burst: 5 * perSecond, clock: options.clock });
     this.ended = line.peer.ended;
     this.#listeners = new Listeners({
@@ -198,9 +197,9 @@ export class LiveSession implements Session {
       lost: (why) =>
         this.#source.emit({ type: 'problem', problem: { kind: 'undelivered', message: `Changes are no longer heard: ${why}.` } }),
     });
-    const { clock, inputs: handlers, maxRounds } = options;
+    const { clock, inputs: handlers, limits } = options;
     const request = (name: string, params: JsonObject, given: CallOptions) => this.request(name, params, given);
-    this.#tasks = new Tasks({ clock, handlers, maxRounds, request }, facts.capabilities);
+    this.#tasks = new Tasks({ clock, handlers, maxRounds: limits.maxRounds, request }, facts.capabilities);
     void line.peer.ended.then(({ error }) => {
       this.#tasks.stop(error);
       this.#listeners.close();
@@ -361,7 +360,7 @@ export class LiveSession implements Session {
       handlers: this.#options.inputs,
       clock: this.#options.clock,
       signal: options.signal,
-      ...(this.#options.maxRounds !== undefined && { maxRounds: this.#options.maxRounds }),
+      limits: this.#options.limits,
     });
     return { answered, rounds: 'some' };
   }
@@ -438,7 +437,7 @@ export class LiveSession implements Session {
       const page = async (cursor: string | undefined) =>
         (await this.#ask(name, cursor === undefined ? {} : { cursor }, options)).result;
       try {
-        const { items, rejected, freshMs, scope } = await walkPages(page, read, this.#options.clock, this.#options.walkLimits);
+        const { items, rejected, freshMs, scope } = await walkPages(page, read, this.#options.clock, this.#options.limits);
         return { value: { items, rejected }, freshMs, scope };
       } catch (error) {
         // A server without the method has nothing to list.
@@ -527,9 +526,9 @@ export class LiveSession implements Session {
   /** A server that logs without end is heard now and then; that not all of it is heard is said once. */
   #dropLog(): void {
     if (this.#logsDropped++ > 0) return;
-    const allowed = LIMITS.maxLogsPerSecond.default;
+    const allowed = limitOf('maxLogsPerSecond', this.#options.limits.maxLogsPerSecond);
     const what = `The server logs more than ${String(allowed)} messages a second; what is too much is dropped.`;
-    const breach = overLimit('maxLogsPerSecond', allowed + 1, what);
+    const breach = overLimit('maxLogsPerSecond', allowed + 1, what, allowed);
     this.#source.emit({ type: 'problem', problem: { kind: 'oversized', message: breach.message, breach } });
   }
 }

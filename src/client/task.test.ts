@@ -283,7 +283,10 @@ describe('input that a task asks for', () => {
       'tasks/update': complete({}),
       'tasks/cancel': complete({}),
     });
-    const { session, clock } = await open(server, { inputs: { elicitForm: async () => ({ action: 'decline' }) }, maxRounds: 3 });
+    const { session, clock } = await open(server, {
+      inputs: { elicitForm: async () => ({ action: 'decline' }) },
+      limits: { maxRounds: 3 },
+    });
     const called = session.callTool('slow');
     await Promise.all([
       pass(clock, 60_000),

@@ -1,7 +1,7 @@
 // One task, followed to its end (SEP-2663): asks about it at the server's pace, answers what it asks once each, and keeps the
 // first end it hears of. Bounded in time, in rounds of input and in failures; whoever gives up tells the server to stop.
 import { isParleyError, ParleyError, RpcError } from '../errors.ts';
-import { backoff, createFeed, sleep, type Clock, type Feed } from '../base/index.ts';
+import { backoff, createFeed, limitOf, sleep, type Clock, type Feed } from '../base/index.ts';
 import { abortError, rpcCode, seconds, type JsonObject, type Progress } from '../jsonrpc/index.ts';
 import {
   method,
@@ -200,7 +200,7 @@ export class LiveTask implements TaskHandle {
     }
     const fresh = new Map([...wanted].filter(([key]) => !this.#seen.has(key)));
     if (fresh.size === 0) return;
-    const { maxRounds = 8 } = this.#port;
+    const maxRounds = limitOf('maxRounds', this.#port.maxRounds);
     if (++this.#rounds > maxRounds) throw tooLong(this.#what, 'maxRounds', maxRounds, this.#rounds);
     for (const key of fresh.keys()) this.#seen.add(key);
     void this.#gather(fresh);

@@ -1,6 +1,6 @@
 // Many servers behind one safe surface. The only place that wires the host's parts together.
 import { ParleyError } from '../errors.ts';
-import { createFeed, limitOf, systemClock, type Clock, type Feed, type Limits } from '../base/index.ts';
+import { createFeed, systemClock, type Clock, type Feed, type Limits } from '../base/index.ts';
 import { connect, createCache, type InputHandlers, type News, type Session } from '../client/index.ts';
 import { abortError } from '../jsonrpc/index.ts';
 import type { Revision } from '../protocol/index.ts';
@@ -137,8 +137,7 @@ export function openHost(options: HostOptions): Host {
       cacheServer: JSON.stringify([name, definition.written]),
       connectTimeoutMs,
       callTimeoutMs: timeoutMs,
-      walkLimits: { maxPages: limitOf('maxPages', limits.maxPages), maxItems: limitOf('maxItems', limits.maxItems) },
-      maxRounds: limitOf('maxRounds', limits.maxRounds),
+      limits,
       ...(inputs && { inputs: inputs(name) }),
       ...(remembered && { remembered }),
     });

@@ -3,7 +3,7 @@
 // meets them. No request is ever sent twice.
 // @see the specification, "Streamable HTTP", 2026-07-28 and 2025-11-25
 import { isParleyError, ParleyError } from '../../errors.ts';
-import { systemClock, type Clock, type Timer } from '../../base/index.ts';
+import { limitOf, systemClock, type Clock, type Timer } from '../../base/index.ts';
 import {
   abortError,
   isObject,
@@ -12,6 +12,7 @@ import {
   type Channel,
   type ChannelTerms,
   type Ending,
+  type JsonLimits,
   type Message,
   type Problem,
   type Receiver,
@@ -29,7 +30,7 @@ import { connectStream, EVENT_STREAM, json, readEvents } from './reading.ts';
 import { faultOf, readRefusal, replyIn } from './refusal.ts';
 import type { HttpAnswer } from './request.ts';
 
-export interface HttpTransportOptions {
+export interface HttpTransportOptions extends JsonLimits {
   /** The MCP endpoint. A user name and password in it are sent as basic authorization. */
   readonly url: string | URL;
   /** The user's own headers. Those that the transport sets itself are refused. */
@@ -57,7 +58,6 @@ export interface HttpTransportOptions {
 const AFTER_REPLY_MS = 1_000;
 /** What the farewell to a session may take. */
 const FAREWELL_MS = 2_000;
-const MIB = 1_048_576;
 
 /**
  * Returns a transport to an MCP server over Streamable HTTP. Opening it sends nothing.
@@ -114,8 +114,8 @@ class HttpChannel implements Channel {
     this.#target = endpoint.target;
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
-    this.#maxExchanges = options.maxExchanges ?? 256;
-    this.#maxMessageBytes = options.maxMessageBytes ?? 8 * MIB;
+    this.#maxExchanges = limitOf('maxExchanges', options.maxExchanges);
+    this.#maxMessageBytes = limitOf('maxMessageBytes', options.maxMessageBytes);
     this.#started = new Promise((resolve) => (this.#start = resolve));
   }
 
@@ -152,7 +152,8 @@ class HttpChannel implements Channel {
   async #request(message: Request, { headers }: SendOptions): Promise<void> {
     this.#checkRoom(this.#exchanges.size);
     const control = new AbortController();
-    const limits = { bytes: this.#options.maxStreamBytes ?? 64 * MIB, events: this.#options.maxStreamEvents ?? 10_000 };
+    const { maxStreamBytes, maxStreamEvents } = this.#options;
+    const limits = { bytes: limitOf('maxStreamBytes', maxStreamBytes), events: limitOf('maxStreamEvents', maxStreamEvents) };
     const exchange: Exchange = { id: message.id, control, meter: new Meter(limits, this.#clock), answered: false };
     this.#exchanges.set(message.id, exchange);
     try {
@@ -198,7 +199,7 @@ class HttpChannel implements Channel {
       const message = `${this.#target} answered with a content type that is not MCP's. Check that the URL is an MCP endpoint.`;
       throw new ParleyError('not-mcp', message, { details: { status, body: text.slice(0, 2_048) } });
     }
-    const value = json(text);
+    const value = json(text, this.#options);
     if (value === undefined) throw this.#violation('answered with a body that is not JSON');
     this.#deliver(value, exchange, status);
     if (!exchange.answered) throw this.#violation('answered a request with something that is not its reply');
@@ -276,7 +277,8 @@ class HttpChannel implements Channel {
       message: (value: unknown) => this.#deliver(value, exchange),
       problem: (problem: Problem) => this.#problem(problem),
     };
-    const options = { maxMessageBytes: this.#maxMessageBytes, cursor, clock: this.#clock };
+    const { maxJsonDepth, maxJsonValues } = this.#options;
+    const options = { maxMessageBytes: this.#maxMessageBytes, maxJsonDepth, maxJsonValues, cursor, clock: this.#clock };
     return readEvents(answer, reader, exchange === undefined ? options : { ...options, meter: exchange.meter });
   }
 

@@ -1,7 +1,7 @@
 // Event streams as the client end of HTTP reads them: opening one with patience, and turning its events into messages.
 import { isParleyError, ParleyError } from '../../errors.ts';
 import { sleep, type Clock } from '../../base/index.ts';
-import { isObject, parseJson, type Problem } from '../../jsonrpc/index.ts';
+import { isObject, parseJson, type JsonLimits, type Problem } from '../../jsonrpc/index.ts';
 import { EventStreamDecoder, type StreamEvent } from '../framing/event-stream.ts';
 import { glimpse, HEAD_BYTES } from '../framing/peek.ts';
 import type { Cursor } from './cursor.ts';
@@ -24,7 +24,7 @@ export interface Reader {
   other?(event: StreamEvent): void;
 }
 
-export interface ReadOptions {
+export interface ReadOptions extends JsonLimits {
   readonly maxMessageBytes: number;
   /** Absent for a stream that is never resumed. */
   readonly cursor?: Cursor;
@@ -49,7 +49,7 @@ export async function readEvents(answer: HttpAnswer, reader: Reader, options: Re
       if (event.data === '') return;
       let value: unknown;
       try {
-        value = json(event.data);
+        value = json(event.data, options);
       } catch (error) {
         if (refusing === 'stream' || !isParleyError(error)) throw error;
         return reader.problem(refusal(error, event.data));
@@ -119,9 +119,9 @@ export async function connectStream(
  * The value of a JSON text, or undefined.
  * @throws ParleyError `limit` when it is too deep or has too many values
  */
-export function json(text: string): unknown {
+export function json(text: string, limits?: JsonLimits): unknown {
   try {
-    return parseJson(text);
+    return parseJson(text, limits);
   } catch (error) {
     if (isParleyError(error)) throw error;
     return undefined;

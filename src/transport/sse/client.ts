@@ -2,13 +2,14 @@
 // to which every message is posted. The line is the stream; it is never resumed.
 // @see 2024-11-05 basic/transports, "HTTP with SSE"
 import { isParleyError, ParleyError } from '../../errors.ts';
-import { systemClock, type Clock } from '../../base/index.ts';
+import { limitOf, systemClock, type Clock } from '../../base/index.ts';
 import {
   abortError,
   seconds,
   type Channel,
   type ChannelTerms,
   type Ending,
+  type JsonLimits,
   type Message,
   type Origin,
   type Problem,
@@ -24,7 +25,7 @@ import { readEvents } from '../http/reading.ts';
 import { faultOf, readRefusal, replyIn } from '../http/refusal.ts';
 import type { HttpAnswer } from '../http/request.ts';
 
-export interface SseTransportOptions {
+export interface SseTransportOptions extends JsonLimits {
   /** Where the stream is opened. A user name and password in it are sent as basic authorization. */
   readonly url: string | URL;
   /** The user's own headers. Those that the transport sets itself are refused. */
@@ -48,7 +49,6 @@ export interface SseTransportOptions {
 const REQUEST_TIMEOUT_MS = 600_000;
 /** What may come before `start`. */
 const MAX_EARLY = 1_000;
-const MIB = 1_048_576;
 
 /**
  * Returns a transport to an MCP server over HTTP+SSE.
@@ -124,7 +124,7 @@ class SseChannel implements Channel {
 
   async send(message: Message, { headers }: SendOptions = {}): Promise<void> {
     if (this.#ending !== undefined) throw this.#ending.error;
-    const { maxExchanges = 256 } = this.#options;
+    const maxExchanges = limitOf('maxExchanges', this.#options.maxExchanges);
     if (this.#posts.size >= maxExchanges) {
       throw new ParleyError(
         'limit',
@@ -175,7 +175,9 @@ class SseChannel implements Channel {
       },
     };
     const options = {
-      maxMessageBytes: this.#options.maxMessageBytes ?? 8 * MIB,
+      maxMessageBytes: limitOf('maxMessageBytes', this.#options.maxMessageBytes),
+      maxJsonDepth: this.#options.maxJsonDepth,
+      maxJsonValues: this.#options.maxJsonValues,
       refusing: 'message',
       clock: this.#clock,
     } as const;
