@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import { isParleyError, RpcError } from '../errors.ts';
+import { isParleyError, type RpcError } from '../errors.ts';
 import { createFakeClock, createScriptedLine } from '../testing/index.ts';
 import type { Problem } from './channel.ts';
 import { conventions, progress } from './fixtures/conventions.ts';

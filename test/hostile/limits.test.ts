@@ -1,6 +1,7 @@
 // Each limit bites, and nothing else does: the same misbehaviour goes through as soon as its one limit is lifted.
 import { afterEach, describe, expect, it } from 'vitest';
 import type { LimitName, Limits } from '../../src/base/index.ts';
+import { isParleyError } from '../../src/errors.ts';
 import { event, fakeHttp, reply, type Exchange, type FakeHttp } from './fixtures/fake-http.ts';
 import { withOracle, type Bad, type Scene } from './fixtures/scene.ts';
 
@@ -41,7 +42,7 @@ const list = async ({ host }: Scene) => {
   const session = await host.session('bad');
   return session.listTools({ cache: 'fresh' }).then(
     () => undefined,
-    (error: { details?: { limit?: string } }) => error.details?.limit ?? 'another error',
+    (error: unknown) => (isParleyError(error) ? error.details.limit : 'another error'),
   );
 };
 
@@ -66,11 +67,17 @@ describe('over HTTP', () => {
     exchange.response.end(text + event(reply(exchange.id)));
     return undefined;
   };
+  const nested = (id: unknown) =>
+    reply(id, { content: [], structuredContent: { a: JSON.parse('['.repeat(200) + ']'.repeat(200)) as unknown } });
+  const deep = (exchange: Exchange) => void exchange.json(nested(exchange.id));
+  const deepEvent = (exchange: Exchange) => stream(event(nested(exchange.id)))(exchange);
   const large = { content: [{ type: 'text', text: 'x'.repeat(100 * KIB) }] };
 
   it.each<[LimitName, number, number, string, (exchange: Exchange) => undefined]>([
     ['maxMessageBytes', 64 * KIB, 256 * KIB, 'a body', (exchange) => void exchange.json(reply(exchange.id, large))],
     ['maxMessageBytes', 64 * KIB, 256 * KIB, 'an event', stream(event(reply('other', large)))],
+    ['maxJsonDepth', 64, 512, 'a body', deep],
+    ['maxJsonDepth', 64, 512, 'an event', deepEvent],
     ['maxStreamBytes', 64 * KIB, 256 * KIB, 'a stream', stream(`: ${'x'.repeat(1_000)}\n`.repeat(100))],
     ['maxStreamEvents', 50, 200, 'a stream', stream(event({}).repeat(100))],
   ])('%s of %i is what stops a server, and %i lets it pass (%s)', async (limit, low, high, _what, misbehave) => {
