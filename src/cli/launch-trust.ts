@@ -14,7 +14,7 @@ export interface LaunchTrust {
 }
 
 /** The digest of all that a launch consists of, and of the file that asks for it. */
-export function launchDigest(server: ServerDefinition): string {
+function launchDigest(server: ServerDefinition): string {
   return digest({ file: server.source.file, launch: server.written });
 }
 

@@ -117,7 +117,7 @@ export async function withHost<T>(
 }
 
 /** Milliseconds that lists wait for slow servers before they show what is there. */
-export const PATIENCE_MS = 10_000;
+const PATIENCE_MS = 10_000;
 
 /**
  * Waits for the servers and says which could not be reached.

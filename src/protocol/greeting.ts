@@ -118,7 +118,7 @@ function legacy(spoken: readonly Revision[], propose: LegacyRevision | undefined
 }
 
 /** The error that lists both sides' revisions. */
-export function nothingCommon(theirs: readonly string[], ours: readonly Revision[] = REVISIONS): ParleyError {
+function nothingCommon(theirs: readonly string[], ours: readonly Revision[] = REVISIONS): ParleyError {
   const list =
     theirs.length === 0
       ? 'none by name'

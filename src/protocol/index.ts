@@ -1,4 +1,4 @@
-export { isModernCode, mcpCode } from './code.ts';
+export { mcpCode } from './code.ts';
 export { mcpConventions } from './conventions.ts';
 export {
   clientDialect,
@@ -20,25 +20,15 @@ export {
   initializeParams,
   judge,
   judgeHandshake,
-  nothingCommon,
   PREFERRED,
   type Handshake,
   type Probe,
   type ServerFacts,
   type Verdict,
 } from './greeting.ts';
-export {
-  argumentHeaders,
-  at,
-  decodeHeaderValue,
-  encodeHeaderValue,
-  headerName,
-  paramHeaders,
-  standardHeaders,
-  type ParamHeader,
-} from './header.ts';
+export { argumentHeaders, headerName, paramHeaders, type ParamHeader } from './header.ts';
 export { checkParamHeaders, headerOf } from './header-check.ts';
-export { isExtensionId, metaKey, metaOf, withMeta } from './meta.ts';
+export { isExtensionId, metaKey, metaOf } from './meta.ts';
 export {
   factsOf,
   inputMethod,
@@ -65,8 +55,6 @@ export {
   type Rejected,
 } from './read.ts';
 export {
-  bestCommon,
-  eraOf,
   isLegacyRevision,
   isModernRevision,
   LEGACY_REVISIONS,
@@ -81,4 +69,4 @@ export * from './schema/index.ts';
 export type { ClientFacts, ModernFacts, RequestHeaders, ServerDialect, ServerTerms, SessionFacts } from './server-dialect.ts';
 export { readDetailedTask } from './task.ts';
 export { parseTemplate, type TemplateValue, type UriTemplate } from './uri-template.ts';
-export { checkField, checkForm, formDefaults, type CheckedForm } from './form.ts';
+export { checkField, checkForm, type CheckedForm } from './form.ts';

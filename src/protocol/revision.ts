@@ -21,10 +21,6 @@ export function isLegacyRevision(value: unknown): value is LegacyRevision {
   return (LEGACY_REVISIONS as readonly unknown[]).includes(value);
 }
 
-export function eraOf(revision: Revision): Era {
-  return isModernRevision(revision) ? 'modern' : 'legacy';
-}
-
 /** The newest of `ours` that `theirs` has too, or undefined when nothing is common. */
 export function bestCommon<R extends Revision>(ours: readonly R[], theirs: readonly unknown[]): R | undefined {
   return ours.find((revision) => theirs.includes(revision));

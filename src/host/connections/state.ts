@@ -42,10 +42,10 @@ export interface Facts {
 }
 
 /** Attempts in a row before a server that cannot be reached is given up. */
-export const MAX_ATTEMPTS = 5;
+const MAX_ATTEMPTS = 5;
 /** A server lost this often within the window is in a crash loop. */
 export const MAX_LOSSES = 5;
-export const LOSS_WINDOW_MS = 600_000;
+const LOSS_WINDOW_MS = 600_000;
 
 /** The state after `event`. An event that means nothing in a state leaves it as it is. */
 export function next(state: ConnectionState, event: ConnectionEvent, facts: Facts): ConnectionState {
