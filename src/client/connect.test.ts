@@ -66,6 +66,19 @@ describe('connecting', () => {
     await session.close();
   });
 
+  it('waits for a slow server when there is no handshake to try instead', async () => {
+    const server = script(() => 'silence');
+    const clock = createFakeClock();
+    const connecting = connect(server, { clock, revisions: ['2026-07-28'] });
+    await settle();
+    clock.advance(20_000);
+    await settle();
+    server.line.deliver({ jsonrpc: '2.0', id: 1, ...discovery() });
+    const session = await connecting;
+    expect(session.revision).toBe('2026-07-28');
+    await session.close();
+  });
+
   it('skips the probe of a server that is remembered as legacy', async () => {
     const server = legacyServer({});
     await (await connect(server, { remembered: '2025-06-18' })).close();

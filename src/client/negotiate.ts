@@ -40,7 +40,7 @@ export interface NegotiateOptions {
   readonly revisions?: readonly Revision[] | undefined;
   /** The revision this server spoke last time; tried first, and given up when it proves wrong. */
   readonly remembered?: Revision | undefined;
-  /** Milliseconds a server may stay silent to the modern greeting. Default 3,000. */
+  /** Milliseconds a server may stay silent to the modern greeting. Default 3,000, or no limit where no other era may be spoken. */
   readonly probeTimeoutMs?: number | undefined;
   readonly signal: AbortSignal;
   readonly clock: Clock;
@@ -114,7 +114,8 @@ async function probe(
   for (const attempt of ['first', 'second'] as const) {
     const dialect = clientDialect(revision, options.terms);
     const outcome = await ask(line, method.discover, dialect.encode({}, {}), {
-      timeoutMs: options.probeTimeoutMs ?? 3_000,
+      // Where no other era may be spoken, silence is waited out for as long as connecting may take.
+      timeoutMs: options.probeTimeoutMs ?? (spoken.some(isLegacyRevision) ? 3_000 : Infinity),
       headers: line.channel.kind === 'http' ? dialect.headers(method.discover, undefined) : undefined,
       signal: options.signal,
     });
