@@ -9,6 +9,7 @@ export {
   type ErrorFacts,
   type ErrorOptions,
 } from './errors.ts';
+export { LIMITS, type Limit, type LimitName, type Limits } from './base/index.ts';
 export type {
   Channel,
   Ending,
