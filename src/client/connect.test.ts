@@ -73,7 +73,7 @@ describe('connecting', () => {
     await settle();
     clock.advance(20_000);
     await settle();
-    server.line.deliver({ jsonrpc: '2.0', id: 1, ...discovery() });
+    server.line.deliver({ jsonrpc: '2.0', id: 1, ...(discovery() as object) });
     const session = await connecting;
     expect(session.revision).toBe('2026-07-28');
     await session.close();
