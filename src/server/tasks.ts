@@ -122,14 +122,14 @@ export class Tasks {
         timer?.cancel();
         clearImmediate(turn);
       };
-      const ended = (outcome: { readonly result: JsonObject } | { readonly error: unknown }) => {
+      const ended = (outcome: { readonly result: JsonObject } | { readonly error: Error }) => {
         const wantsRound = 'result' in outcome && outcome.result['resultType'] === 'input_required';
         if (support === 'required' && !wantsRound) task.becomeTask();
         if (task.takeAnswer()) {
           decided();
           this.#forget(task.id);
           if ('result' in outcome) resolve(outcome.result);
-          else reject(outcome.error);
+          else reject(outcome.error as Error);
         } else if ('result' in outcome) task.complete(outcome.result);
         else task.fail(this.#port.failure(outcome.error, call.request, task));
       };
@@ -140,7 +140,7 @@ export class Tasks {
       });
       work({ ...call, task, cancellation: task, line: task }).then(
         (result) => ended({ result }),
-        (error: unknown) => ended({ error }),
+        (error: Error) => ended({ error }),
       );
     });
   }
