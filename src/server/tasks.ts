@@ -129,7 +129,7 @@ export class Tasks {
           decided();
           this.#forget(task.id);
           if ('result' in outcome) resolve(outcome.result);
-          else reject(outcome.error as Error);
+          else reject(outcome.error);
         } else if ('result' in outcome) task.complete(outcome.result);
         else task.fail(this.#port.failure(outcome.error, call.request, task));
       };
@@ -140,7 +140,7 @@ export class Tasks {
       });
       work({ ...call, task, cancellation: task, line: task }).then(
         (result) => ended({ result }),
-        (error: Error) => ended({ error }),
+        (error: unknown) => ended({ error: error as Error }),
       );
     });
   }
