@@ -53,25 +53,25 @@ server.tool({ name: 'test_error_handling', description: 'Always fails.' }, () =>
 });
 
 // Progress, logging, and coming back for an answer.
-server.tool({ name: 'test_tool_with_progress', description: 'Reports progress.' }, async ({}, context) => {
+server.tool({ name: 'test_tool_with_progress', description: 'Reports progress.' }, async (_args, context) => {
   for (const progress of [0, 50, 100]) {
     context.progress(progress, 100, `Step ${progress}`);
     await pause(20);
   }
   return 'Done.';
 });
-server.tool({ name: 'test_tool_with_logging', description: 'Logs while it works.' }, async ({}, context) => {
+server.tool({ name: 'test_tool_with_logging', description: 'Logs while it works.' }, async (_args, context) => {
   for (const step of ['started', 'processing', 'completed']) {
     context.log('info', `Tool execution ${step}`);
     await pause(20);
   }
   return 'Logged.';
 });
-server.tool({ name: 'test_logging_tool', description: 'Logs once.' }, ({}, context) => {
+server.tool({ name: 'test_logging_tool', description: 'Logs once.' }, (_args, context) => {
   context.log('info', 'A log message');
   return 'Logged.';
 });
-server.tool({ name: 'test_reconnection', description: 'Lets the client come back for the answer.' }, async ({}, context) => {
+server.tool({ name: 'test_reconnection', description: 'Lets the client come back for the answer.' }, async (_args, context) => {
   context.detach(100);
   await pause(200);
   return 'Reconnection test completed.';
@@ -100,7 +100,7 @@ server.tool(
     return `User response: ${JSON.stringify(await context.elicit(wanted))}`;
   },
 );
-server.tool({ name: 'test_elicitation_sep1034_defaults', description: 'Asks with defaults.' }, async ({}, context) => {
+server.tool({ name: 'test_elicitation_sep1034_defaults', description: 'Asks with defaults.' }, async (_args, context) => {
   const fields = {
     name: { type: 'string', default: 'John Doe' },
     age: { type: 'integer', default: 30 },
@@ -110,7 +110,7 @@ server.tool({ name: 'test_elicitation_sep1034_defaults', description: 'Asks with
   };
   return `Elicitation completed: ${JSON.stringify(await context.elicit(form('Please review', fields, [])))}`;
 });
-server.tool({ name: 'test_elicitation_sep1330_enums', description: 'Asks with choices.' }, async ({}, context) => {
+server.tool({ name: 'test_elicitation_sep1330_enums', description: 'Asks with choices.' }, async (_args, context) => {
   const titled = ['1', '2', '3'].map((number) => ({ const: `value${number}`, title: `Option ${number}` }));
   const values = titled.map((choice) => choice.const);
   const fields = {
@@ -122,11 +122,11 @@ server.tool({ name: 'test_elicitation_sep1330_enums', description: 'Asks with ch
   };
   return `Elicitation completed: ${JSON.stringify(await context.elicit(form('Please choose', fields, [])))}`;
 });
-server.tool({ name: 'test_missing_capability', description: 'Needs sampling.' }, async ({}, context) => {
+server.tool({ name: 'test_missing_capability', description: 'Needs sampling.' }, async (_args, context) => {
   await context.sample({ messages: [{ role: 'user', content: text('Hello') }], maxTokens: 10 });
   return 'Sampled.';
 });
-server.tool({ name: 'test_streaming_elicitation', description: 'Asks at once.' }, async ({}, context) => {
+server.tool({ name: 'test_streaming_elicitation', description: 'Asks at once.' }, async (_args, context) => {
   await context.elicit(form('Your name?', { name: { type: 'string' } }));
   return 'Asked.';
 });
@@ -153,29 +153,29 @@ const askModel = (prompt) => ({
 const askRoots = { method: 'roots/list', params: {} };
 const named = (context) => answer(context, 'user_name', ({ name }) => typeof name === 'string');
 
-rounds('elicitation', 'Asks for a name.', ({}, context) => {
+rounds('elicitation', 'Asks for a name.', (_args, context) => {
   const content = named(context);
   return content === undefined ? inputRequired({ inputRequests: { user_name: askName } }) : `Hello, ${content.name}!`;
 });
-rounds('sampling', 'Asks the model.', ({}, context) => {
+rounds('sampling', 'Asks the model.', (_args, context) => {
   const { capital_question: response } = context.inputResponses;
   return response === undefined
     ? inputRequired({ inputRequests: { capital_question: askModel('What is the capital of France?') } })
     : `The model said: ${JSON.stringify(response.content)}`;
 });
-rounds('list_roots', 'Asks for the roots.', ({}, context) => {
+rounds('list_roots', 'Asks for the roots.', (_args, context) => {
   const { client_roots: response } = context.inputResponses;
   return response === undefined
     ? inputRequired({ inputRequests: { client_roots: askRoots } })
     : `Roots: ${JSON.stringify(response.roots)}`;
 });
 const askConfirm = { method: 'elicitation/create', params: form('Please confirm', { ok: { type: 'boolean' } }) };
-rounds('request_state', 'Keeps a state.', ({}, context) => {
+rounds('request_state', 'Keeps a state.', (_args, context) => {
   if (context.requestState !== undefined && context.unseal(context.requestState) === 'first' && context.inputResponses.confirm)
     return 'state-ok';
   return inputRequired({ inputRequests: { confirm: askConfirm }, requestState: context.seal('first') });
 });
-rounds('multiple_inputs', 'Asks for three things.', ({}, context) => {
+rounds('multiple_inputs', 'Asks for three things.', (_args, context) => {
   const { greeting, client_roots: roots } = context.inputResponses;
   if (context.requestState !== undefined) context.unseal(context.requestState);
   if (named(context) !== undefined && greeting !== undefined && roots !== undefined) return 'All inputs received.';
@@ -184,7 +184,7 @@ rounds('multiple_inputs', 'Asks for three things.', ({}, context) => {
     requestState: context.seal('all'),
   });
 });
-rounds('multi_round', 'Asks twice.', ({}, context) => {
+rounds('multi_round', 'Asks twice.', (_args, context) => {
   const state = context.requestState === undefined ? undefined : context.unseal(context.requestState);
   const name = state?.name ?? answer(context, 'step1', (content) => typeof content.name === 'string')?.name;
   if (name === undefined) {
@@ -195,11 +195,11 @@ rounds('multi_round', 'Asks twice.', ({}, context) => {
   const step2 = { method: 'elicitation/create', params: form('Favourite colour?', { color: { type: 'string' } }) };
   return inputRequired({ inputRequests: { step2 }, requestState: context.seal({ round: 2, name }) });
 });
-rounds('tampered_state', 'Refuses a state it did not make.', ({}, context) => {
+rounds('tampered_state', 'Refuses a state it did not make.', (_args, context) => {
   if (context.requestState !== undefined && context.unseal(context.requestState) === 'genuine') return 'The state was genuine.';
   return inputRequired({ inputRequests: { confirm: askConfirm }, requestState: context.seal('genuine') });
 });
-rounds('capabilities', 'Asks only what the client can answer.', ({}, context) => {
+rounds('capabilities', 'Asks only what the client can answer.', (_args, context) => {
   const { elicitation, sampling, roots } = context.request.capabilities;
   if (Object.keys(context.inputResponses).length > 0) return 'Thank you.';
   return inputRequired({
@@ -234,7 +234,7 @@ server.tool(
     return `Computed ${label}.`;
   },
 );
-server.tool({ name: 'failing_job', description: 'Fails after a while.', task: 'required' }, async ({}, { signal }) => {
+server.tool({ name: 'failing_job', description: 'Fails after a while.', task: 'required' }, async (_args, { signal }) => {
   await pause(1_000, signal);
   throw new ToolError('The job failed.');
 });
@@ -248,14 +248,14 @@ server.tool(
     return action === 'accept' && content.confirm ? `Deleted ${filename}.` : `Kept ${filename}.`;
   },
 );
-server.tool({ name: 'multi_input', description: 'Asks two things at once.', task: 'optional' }, async ({}, context) => {
+server.tool({ name: 'multi_input', description: 'Asks two things at once.', task: 'optional' }, async (_args, context) => {
   const { first, second } = await context.inputs({
     first: ask.elicit(form('First name?', { name: { type: 'string' } })),
     second: ask.elicit(form('Second name?', { name: { type: 'string' } })),
   });
   return `${first.content?.name} and ${second.content?.name}`;
 });
-server.tool({ name: 'test_tool_with_task', description: 'Asks, then works.', task: 'required' }, async ({}, context) => {
+server.tool({ name: 'test_tool_with_task', description: 'Asks, then works.', task: 'required' }, async (_args, context) => {
   const content = named(context);
   if (content === undefined) return inputRequired({ inputRequests: { user_name: askName } });
   await pause(200, context.signal);
@@ -347,7 +347,7 @@ server.prompt({ name: 'test_prompt_with_image', description: 'A prompt that hold
   { role: 'user', content: { type: 'image', data: PNG, mimeType: 'image/png' } },
   { role: 'user', content: text('Please describe the image above.') },
 ]);
-server.prompt({ name: 'test_input_required_result_prompt', description: 'A prompt that asks first.' }, ({}, context) => {
+server.prompt({ name: 'test_input_required_result_prompt', description: 'A prompt that asks first.' }, (_args, context) => {
   const content = answer(context, 'user_context', () => true);
   const asked = { method: 'elicitation/create', params: form('What is it about?', { context: { type: 'string' } }) };
   return content === undefined ? inputRequired({ inputRequests: { user_context: asked } }) : `About: ${JSON.stringify(content)}`;

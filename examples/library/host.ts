@@ -17,6 +17,6 @@ export async function work(configFile: string, model: Model, approver: Approver,
   console.log(sayOutcome(await host.call('orders/get_order', { id: '1001' })));
 
   const messages = [{ role: 'user', text: task }] as const;
-  return runAgent({ model, toolbox: hostToolbox(host, model), messages, maxTurns: 10 });
+  return await runAgent({ model, toolbox: hostToolbox(host, model), messages, maxTurns: 10 });
 }
 // #endregion

@@ -47,7 +47,7 @@ describe('exit codes', () => {
       exitOfOutcome({ type: 'lost', server: 's', sent: 'no', error: gone }),
       exitOfOutcome({ type: 'lost', server: 's', sent: 'perhaps', error: gone }),
       exitOfOutcome({ type: 'cancelled' }),
-      exitOfOutcome({ type: 'fault', error: new ParleyError('auth-required', 'x') }),
+      exitOfOutcome({ type: 'fault', sent: 'no', error: new ParleyError('auth-required', 'x') }),
     ].map(({ exit }) => exit);
     expect(exits).toEqual([0, 5, 5, 2, 1, 6, 4, 4, 8, 130, 3]);
   });

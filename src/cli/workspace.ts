@@ -142,7 +142,7 @@ export async function settle(host: Host, { printer, io }: Workspace, withinMs = 
 
 /** Why a server that is not ready cannot be used. */
 export function errorOf({ name, state }: ServerStatus): Error {
-  if ('error' in state && state.error !== undefined) return state.error;
+  if ('error' in state) return state.error;
   return new ParleyError('timeout', `Server "${name}" is still connecting. Try again, or run \`parley mcp doctor ${name}\`.`);
 }
 

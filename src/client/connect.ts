@@ -25,7 +25,7 @@ export interface ConnectOptions {
   readonly remembered?: Revision;
   /** Milliseconds for the whole of opening and negotiating. Default 30,000. */
   readonly connectTimeoutMs?: number;
-  /** Milliseconds a server may stay silent to the modern greeting before the handshake is tried, where it may be. Default 3,000. */
+  /** Milliseconds a server may stay silent to the modern greeting before the handshake is tried, where it may be. Default 3,000, over HTTP 10,000. */
   readonly probeTimeoutMs?: number;
   /** Defaults for calls: milliseconds without an answer (60,000), and in all (600,000). */
   readonly callTimeoutMs?: number;

@@ -40,7 +40,8 @@ export interface NegotiateOptions {
   readonly revisions?: readonly Revision[] | undefined;
   /** The revision this server spoke last time; tried first, and given up when it proves wrong. */
   readonly remembered?: Revision | undefined;
-  /** Milliseconds a server may stay silent to the modern greeting. Default 3,000, or no limit where no other era may be spoken. */
+  /** Milliseconds a server may stay silent to the modern greeting. Default 3,000, over HTTP 10,000, or no limit where no
+   * other era may be spoken. */
   readonly probeTimeoutMs?: number | undefined;
   readonly signal: AbortSignal;
   readonly clock: Clock;
@@ -71,6 +72,9 @@ export interface Negotiated {
   readonly dialect: ClientDialect;
   readonly facts: ServerFacts;
 }
+
+/** Silence shows a legacy server on a line of its own; a slow web server only shows that it is slow. */
+const PROBE_MS = { http: 10_000, other: 3_000 } as const;
 
 /** Notifications kept while the greeting is under way. */
 const MAX_EARLY = 100;
@@ -110,12 +114,13 @@ async function probe(
   options: NegotiateOptions,
 ): Promise<Negotiated> {
   const spoken = options.revisions ?? REVISIONS;
+  const probeMs = PROBE_MS[line.channel.kind === 'http' ? 'http' : 'other'];
   let revision = preferred;
   for (const attempt of ['first', 'second'] as const) {
     const dialect = clientDialect(revision, options.terms);
     const outcome = await ask(line, method.discover, dialect.encode({}, {}), {
       // Where no other era may be spoken, silence is waited out for as long as connecting may take.
-      timeoutMs: options.probeTimeoutMs ?? (spoken.some(isLegacyRevision) ? 3_000 : Infinity),
+      timeoutMs: options.probeTimeoutMs ?? (spoken.some(isLegacyRevision) ? probeMs : Infinity),
       headers: line.channel.kind === 'http' ? dialect.headers(method.discover, undefined) : undefined,
       signal: options.signal,
     });

@@ -1,5 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { freshFor, readCallToolResult, readCompleteResult, readGetPromptResult, readPrompts, readResources, readTools } from './read.ts';
+import {
+  freshFor,
+  readCallToolResult,
+  readCompleteResult,
+  readGetPromptResult,
+  readPrompts,
+  readResources,
+  readTools,
+} from './read.ts';
 
 const good = { name: 'good', inputSchema: { type: 'object' }, future: { kept: true } };
 
@@ -51,7 +59,10 @@ describe('reading lists', () => {
 
 describe('reading results', () => {
   it('keeps blocks of unknown kinds as they came', () => {
-    const content = [{ type: 'json', value: { a: 1 } }, { type: 'text', text: 'x' }];
+    const content = [
+      { type: 'json', value: { a: 1 } },
+      { type: 'text', text: 'x' },
+    ];
     expect(readCallToolResult({ content }).content).toEqual(content);
   });
 

@@ -2,7 +2,7 @@
 // show to either side's application.
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { Server } from '../../src/server/index.ts';
+import type * as Serving from '../../src/server/index.ts';
 import { connect, type News, type Session } from '../../src/client/index.ts';
 import type { Transport } from '../../src/jsonrpc/index.ts';
 import { REVISIONS, type Revision } from '../../src/protocol/index.ts';
@@ -14,10 +14,11 @@ interface Place {
   close(): Promise<void>;
 }
 
-const { contractServer } = (await import(join(import.meta.dirname, 'server.mjs'))) as { contractServer: () => Server };
-const { serveHttp } = (await import(
-  join(import.meta.dirname, '../../dist/server/index.js')
-)) as typeof import('../../src/server/index.ts');
+const { contractServer } = (await import(join(import.meta.dirname, 'server.mjs'))) as { contractServer: () => Serving.Server };
+const { serveHttp } = (await import(join(import.meta.dirname, '../../dist/server/index.js'))) as Pick<
+  typeof Serving,
+  'serveHttp'
+>;
 
 const PLACES: Record<string, () => Promise<Place>> = {
   memory: async () => {

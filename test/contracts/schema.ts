@@ -7,7 +7,8 @@ import type { Passing } from '../../src/transport/index.ts';
 const folder = new URL('../../../shared/spec/', import.meta.url);
 
 export const haveSchemas = existsSync(folder);
-if (!haveSchemas) console.log('The specification’s schemas are not beside the project: messages are not compared with them.');
+if (!haveSchemas)
+  process.stderr.write('The specification’s schemas are not beside the project: messages are not compared with them.\n');
 
 /** Names of the definitions that messages of each kind must fit. */
 const KINDS = { request: 'JSONRPCRequest', notification: 'JSONRPCNotification' } as const;

@@ -189,7 +189,7 @@ function stateJson({ state }: ServerStatus) {
     const { era, revision, server } = state.session;
     return { state: 'ready', era, revision, serverInfo: server.info ?? null, capabilities: server.capabilities };
   }
-  if ('error' in state && state.error !== undefined) {
+  if ('error' in state) {
     const { error } = state;
     return { state: 'failed', error: { code: 'code' in error ? error.code : 'internal', message: error.message } };
   }

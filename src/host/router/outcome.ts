@@ -21,8 +21,8 @@ export type Outcome<R> =
   /** The server stopped. `sent` says whether the request may have been carried out. */
   | { readonly type: 'lost'; readonly server: string; readonly sent: 'no' | 'perhaps'; readonly error: ParleyError }
   | { readonly type: 'cancelled' }
-  /** It could not be done for another reason: not reachable, sign-in needed, a limit, a broken answer. */
-  | { readonly type: 'fault'; readonly error: ParleyError };
+  /** It could not be done, or its answer not be used: not reachable, sign-in needed, a limit, a broken answer. `sent` as for `lost`. */
+  | { readonly type: 'fault'; readonly sent: 'no' | 'perhaps'; readonly error: ParleyError };
 
 export type OutcomeType = Outcome<unknown>['type'];
 
@@ -49,7 +49,9 @@ export function sayOutcome(outcome: Outcome<unknown>): string {
     case 'cancelled':
       return 'Cancelled.';
     case 'fault':
-      return outcome.error.message;
+      return outcome.sent === 'no'
+        ? outcome.error.message
+        : `${outcome.error.message} It is not known whether the call was carried out.`;
     default:
       return outcome satisfies never;
   }

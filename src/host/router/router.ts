@@ -86,6 +86,9 @@ type Compile = typeof compileSchema;
 /** Codes that say that a session is over. */
 const GONE: readonly ErrorCode[] = ['server-stopped', 'session-lost', 'closed'];
 
+/** Codes of requests that no server's code ever saw. */
+const REFUSED: readonly ErrorCode[] = ['auth-required', 'unreachable', 'unsupported', 'usage', 'input-unanswered'];
+
 /** What a call came to, with what is known of it by then. */
 interface Ended {
   readonly outcome: ToolOutcome;
@@ -204,7 +207,7 @@ export function createRouter(parts: RouterParts): Router {
         const fault = asFault(error);
         return fault.code === 'server-stopped'
           ? { type: 'lost', server, sent: 'no', error: fault }
-          : { type: 'fault', error: fault };
+          : { type: 'fault', sent: 'no', error: fault };
       }
       try {
         return { type: 'ok', result: await act(session) };
@@ -302,7 +305,8 @@ function failure(server: string, error: unknown, sent: 'no' | 'perhaps'): Outcom
     case 'aborted':
       return { type: 'cancelled' };
     default:
-      return GONE.includes(fault.code) ? { type: 'lost', server, sent, error: fault } : { type: 'fault', error: fault };
+      if (GONE.includes(fault.code)) return { type: 'lost', server, sent, error: fault };
+      return { type: 'fault', sent: REFUSED.includes(fault.code) ? 'no' : sent, error: fault };
   }
 }
 
