@@ -2,7 +2,16 @@ import { describe, expect, it } from 'vitest';
 import { ParleyError } from '../errors.ts';
 import { createFakeClock, createScriptedLine } from '../testing/index.ts';
 import { connect } from './connect.ts';
-import { discovery, handshake, legacyServer, modernServer, script, settle, unknownMethod } from './fixtures/script.ts';
+import {
+  discovery,
+  handshake,
+  legacyServer,
+  modernServer,
+  script,
+  settle,
+  unknownMethod,
+  type Reply,
+} from './fixtures/script.ts';
 
 const methods = (server: { requests: { method: string }[] }) => server.requests.map(({ method }) => method);
 
@@ -64,6 +73,31 @@ describe('connecting', () => {
     server.line.deliver({ jsonrpc: '2.0', id: 1, result: {} });
     expect(session.stats.stale).toBe(1);
     await session.close();
+  });
+
+  it('asks a server again that was slow to wake up and knows no handshake', async () => {
+    const clock = createFakeClock();
+    const refusal: Reply = { error: { code: -32_022, message: 'Unsupported', data: { supported: ['2026-07-28'] } } };
+    let asleep = true;
+    const server = script(({ method }) => {
+      if (method === 'initialize') {
+        asleep = false;
+        return refusal;
+      }
+      return asleep ? 'silence' : discovery();
+    });
+    const connecting = connect(server, { clock });
+    await settle();
+    clock.advance(3_000);
+    const session = await connecting;
+    expect(session.era).toBe('modern');
+    expect(methods(server)).toEqual(['server/discover', 'initialize', 'server/discover']);
+    expect(server.lines).toHaveLength(1);
+    await session.close();
+    // The same for one that spoke the handshake last time.
+    const remembered = await connect(server, { remembered: '2025-11-25' });
+    expect(remembered.era).toBe('modern');
+    await remembered.close();
   });
 
   it('waits for a slow server when there is no handshake to try instead', async () => {

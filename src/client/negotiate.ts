@@ -94,7 +94,9 @@ export async function negotiate(transport: Transport, options: NegotiateOptions)
         return await shakeHands(transport, line, remembered, options);
       } catch (error) {
         // The server may have changed its era since; any other fault would meet the probe as well.
-        if (!(error instanceof RpcError) && !isParleyError(error, 'http-status')) throw error;
+        const changed =
+          error instanceof RpcError || isParleyError(error, 'http-status') || modernOffer(error, spoken) !== undefined;
+        if (!changed) throw error;
       }
     }
     const modern = remembered !== undefined && isModernRevision(remembered) ? remembered : spoken.find(isModernRevision);
@@ -141,7 +143,15 @@ async function probe(
         revision = verdict.revision;
         break;
       case 'legacy':
-        return shakeHands(transport, line, verdict.propose, options);
+        try {
+          return await shakeHands(transport, line, verdict.propose, options);
+        } catch (error) {
+          // It was only too slow for the probe.
+          const offer = modernOffer(error, spoken);
+          if (offer === undefined || attempt === 'second') throw error;
+          revision = offer;
+        }
+        break;
       case 'fail':
         throw verdict.error;
       default:
@@ -149,6 +159,12 @@ async function probe(
     }
   }
   throw new ParleyError('internal', 'The greeting ended without a verdict.');
+}
+
+/** A revision of ours, where a server refused the handshake and named the modern ones that it speaks. */
+function modernOffer(error: unknown, spoken: readonly Revision[]): ModernRevision | undefined {
+  const theirs = isParleyError(error, 'version-unsupported') ? (error.details.theirs ?? []) : [];
+  return spoken.filter(isModernRevision).find((revision) => theirs.includes(revision));
 }
 
 async function shakeHands(
