@@ -6,7 +6,8 @@ import { dirname, join } from 'node:path';
 import { expect } from 'vitest';
 import { processesWith } from './processes.ts';
 
-const BIN = join(import.meta.dirname, '../../dist/cli/bin.js');
+/** The built command, to be run by node. */
+export const BIN = join(import.meta.dirname, '../../dist/cli/bin.js');
 /** The mark of this test file, which leaks.ts set. */
 const FILE = process.env['PARLEY_TEST_FILE'] ?? '';
 const HOME_MARK = 'PARLEY_TEST_HOME';
@@ -137,15 +138,12 @@ function outcome(ran: Omit<Ran, 'json' | 'lines'>): Ran {
       .slice(0, -1)
       .map((line) => JSON.parse(line) as unknown);
   };
-  return {
-    ...ran,
-    get json() {
-      const values = lines();
-      expect(values, ran.stderr).toHaveLength(1);
-      return values[0];
-    },
-    get lines() {
-      return lines();
-    },
+  const json = () => {
+    const values = lines();
+    expect(values, ran.stderr).toHaveLength(1);
+    return values[0];
   };
+  // Not its own: a failing comparison shows what was printed, and does not read it as JSON.
+  const views = Object.defineProperties({}, { json: { get: json }, lines: { get: lines } }) as Pick<Ran, 'json' | 'lines'>;
+  return Object.assign(Object.create(views) as Pick<Ran, 'json' | 'lines'>, ran);
 }
