@@ -6,7 +6,7 @@ import { createCliHome } from '../support/cli.ts';
 import { script, startEverything, startOfficial, type Listening } from './fixtures/peers.ts';
 
 // A machine that has much else to do starts a process in seconds.
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 });
 
 const user = createCliHome();
 const files = join(user.project, 'files');
@@ -23,7 +23,11 @@ const node = (...args: string[]) => ({ command: process.execPath, args, env: { .
 
 beforeAll(async () => {
   listening.push(
-    ...(await Promise.all([startEverything('streamableHttp'), startEverything('sse'), startOfficial([], { CALLS: calls })])),
+    ...(await Promise.all([
+      startEverything('streamableHttp'),
+      startEverything('sse'),
+      startOfficial(['--legacy', 'reject'], { CALLS: calls }),
+    ])),
   );
   const [streamable, sse, official] = listening as [Listening, Listening, Listening];
   config = user.write('config.json', {
@@ -33,7 +37,8 @@ beforeAll(async () => {
       'everything-sse': { type: 'sse', url: sse.url },
       filesystem: node(script.filesystem, files),
       memory: { ...node(script.memory), env: { ...user.mark, MEMORY_FILE_PATH: graph } },
-      'official-stdio': node(script.official, 'stdio'),
+      // One that spoke the handshake too might be greeted so, where it takes seconds to start.
+      'official-stdio': node(script.official, 'stdio', '--legacy', 'reject'),
       // Without a type both kinds of HTTP are tried.
       'official-http': { url: official.url },
     },

@@ -6,7 +6,7 @@ import type { Revision } from '../../src/protocol/index.ts';
 import { eitherTransport, httpTransport, sseTransport, stdioTransport } from '../../src/transport/index.ts';
 import { script, startEverything, startOfficial, type Listening } from './fixtures/peers.ts';
 
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 });
 
 const MARK = { PARLEY_TEST_FILE: process.env['PARLEY_TEST_FILE'] ?? '' };
 const stdio = (...args: string[]) => stdioTransport({ command: process.execPath, args, env: MARK });
@@ -42,7 +42,8 @@ interface Conversation {
 }
 
 async function converse(transport: Transport, options: ConnectOptions = {}): Promise<Conversation> {
-  const session = await connect(transport, { inputs, ...options });
+  // However long a server takes to start here, it is asked for the newest revision first.
+  const session = await connect(transport, { inputs, probeTimeoutMs: 60_000, connectTimeoutMs: 90_000, ...options });
   const news: News[] = [];
   session.news.subscribe((each) => news.push(each));
   return { session, news };

@@ -5,7 +5,7 @@ import { serveHttp, type HttpServing } from '../../src/server/index.ts';
 import { createDemo, type Demo } from './fixtures/demo-server.mjs';
 import { connectNew, connectOld, type CallOptions, type Official, type Way } from './fixtures/official-clients.ts';
 
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 });
 
 const stdio: Way = {
   kind: 'stdio',
