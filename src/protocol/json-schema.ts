@@ -28,7 +28,7 @@ const MAX_PATTERN = 1_024;
 const MAX_PROGRAM = 20_000;
 
 /** Steps that one check may take; a step is about a subschema applied to a small value. */
-const MAX_STEPS = 250_000;
+const MAX_STEPS = 600_000;
 /** Steps spent on finding more than the first error. */
 const MAX_DETAIL_STEPS = 50_000;
 

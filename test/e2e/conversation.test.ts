@@ -61,7 +61,7 @@ describe('parley run', () => {
     expect(at, ran.stderr).not.toContain(-1);
     expect(at).toEqual([...at].sort((a, b) => a - b));
     expect(ran.stderr).toMatch(
-      /\n← desk\/read_it: ok, \d+ ms \(allowed: The server is trusted .*\)\n│ \{"name":"read_it","args":\{"text":"lamp"\}/,
+      /\n← desk\/read_it: ok, [\d.]+ m?s \(allowed: The server is trusted .*\)\n│ \{"name":"read_it","args":\{"text":"lamp"\}/,
     );
     expect(ran.stderr).toMatch(/\n← desk\/risky: Declined: .* \(denied: The server is trusted, and does not say/);
     expect(ran.stderr).toContain(
