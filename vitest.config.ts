@@ -9,6 +9,8 @@ export default defineConfig({
     maxWorkers: 2,
     testTimeout: 20_000,
     hookTimeout: 20_000,
+    // A poll waits for what will happen; the default of one second is a guess about the machine.
+    expect: { poll: { timeout: 15_000 } },
     reporters: ['default', new CountReporter()],
   },
 });
