@@ -218,7 +218,7 @@ function nextNews<T extends News['type']>(session: Session, type: T): Promise<Ne
   });
 }
 
-describe.each(SERVERS.filter(([name]) => name.startsWith('everything')))('%s', (_name, _facts, open) => {
+describe.each(SERVERS.filter(([name]) => name.startsWith('everything')))('%s', (name, _facts, open) => {
   it('completes arguments by what was filled in before, and variables of templates', async () => {
     const { session } = await open();
     const ref = { type: 'ref/prompt', name: 'completable-prompt' } as const;
@@ -235,7 +235,9 @@ describe.each(SERVERS.filter(([name]) => name.startsWith('everything')))('%s', (
   });
 
   it('hears of a resource it follows, of new tools and of what is logged', async () => {
-    const { session } = await open();
+    const { session, news } = await open();
+    // It offers more tools once it knows the client, and says so: over HTTP perhaps before there is a stream to hear it on.
+    if (name !== 'everything, http') await expect.poll(() => news.map(({ type }) => type)).toContain('tools-changed');
     const uri = 'demo://resource/dynamic/text/1';
     const updated = nextNews(session, 'resource-updated');
     const watch = session.watch({ toolsListChanged: true, resourceSubscriptions: [uri] });
@@ -288,6 +290,21 @@ describe.each(SERVERS.filter(([name]) => name.startsWith('official')))('%s', (_n
     await session.setLogLevel('error');
     await session.callTool('slow', { steps: 2, stepMs: 1 });
     expect(levels).toEqual(['step 1', 'step 2']);
+    await session.close();
+  });
+});
+
+describe('the official server without sessions, as it serves the handshake over HTTP', () => {
+  it('is used for all that needs none', async () => {
+    const { session } = await converse(httpTransport({ url: urls.official }), { revisions: ['2025-11-25'] });
+    expect(session).toMatchObject({ era: 'legacy', revision: '2025-11-25' });
+    expect((await session.listTools()).items.map(({ name }) => name)).toContain('echo');
+    expect(textOf(await session.callTool(official.ok[0], official.ok[1]))).toBe(official.ok[2]);
+    const heard: number[] = [];
+    await session.callTool('slow', { steps: 5, stepMs: 1 }, { onProgress: ({ progress }) => heard.push(progress) });
+    expect(heard).toEqual([1, 2, 3, 4, 5]);
+    expect(await session.readResource('memo://greeting')).toMatchObject({ contents: [{ text: 'Good day' }] });
+    await session.ping();
     await session.close();
   });
 });
