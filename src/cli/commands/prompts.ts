@@ -2,29 +2,17 @@
 import type { Command } from 'commander';
 import { ParleyError } from '../../errors.ts';
 import { oneLine, type Host } from '../../host/index.ts';
-import { exitCode } from '../exit.ts';
 import { columns, markdownTable } from '../output.ts';
 import { printOutcome } from '../outcome.ts';
 import type { Run } from '../run.ts';
-import { serverNamed, serversFor, settle, withHost } from '../workspace.ts';
+import { serversFor, settle, withHost } from '../workspace.ts';
 import { completeAndPrint } from './completion.ts';
+import { addListCommand } from './listing.ts';
 
 export function addPromptsCommands(program: Command, run: Run): void {
   const prompts = program.command('prompts').description('Find and get prompts');
 
-  prompts
-    .command('list', { isDefault: true })
-    .description('List prompts, of all servers or of one')
-    .argument('[server]')
-    .action(
-      run((workspace, [server]) =>
-        withHost(workspace, server === undefined ? undefined : [serverNamed(workspace, server).name], async (host) => {
-          await settle(host, workspace);
-          workspace.printer.result(listing(host));
-          return exitCode.ok;
-        }),
-      ),
-    );
+  addListCommand(prompts, run, 'prompts', listing);
 
   prompts
     .command('get')

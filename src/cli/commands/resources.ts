@@ -1,29 +1,17 @@
 // `parley resources …`: what can be read.
 import type { Command } from 'commander';
 import { oneLine, type Host } from '../../host/index.ts';
-import { exitCode } from '../exit.ts';
 import { columns, markdownTable } from '../output.ts';
 import { printOutcome } from '../outcome.ts';
 import type { Run } from '../run.ts';
-import { serverNamed, serversFor, settle, withHost } from '../workspace.ts';
+import { serversFor, settle, withHost } from '../workspace.ts';
 import { completeAndPrint } from './completion.ts';
+import { addListCommand } from './listing.ts';
 
 export function addResourcesCommands(program: Command, run: Run): void {
   const resources = program.command('resources').description('Find and read resources');
 
-  resources
-    .command('list', { isDefault: true })
-    .description('List resources and templates, of all servers or of one')
-    .argument('[server]')
-    .action(
-      run((workspace, [server]) =>
-        withHost(workspace, server === undefined ? undefined : [serverNamed(workspace, server).name], async (host) => {
-          await settle(host, workspace);
-          workspace.printer.result(listing(host));
-          return exitCode.ok;
-        }),
-      ),
-    );
+  addListCommand(resources, run, 'resources and templates', listing);
 
   resources
     .command('read')
