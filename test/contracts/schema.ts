@@ -66,7 +66,7 @@ export function createSchemaCheck(revision: string): SchemaCheck {
     problems,
     seen,
     observe({ direction, message }) {
-      const value = message as unknown as Record<string, unknown>;
+      const value = message as Record<string, unknown>;
       const id = JSON.stringify(value['id']);
       const method = value['method'];
       if (typeof method === 'string') {
