@@ -16,7 +16,11 @@ export function closest(name: string, known: Iterable<string>): string[] {
 
 /** A clause for an error message, or '' when nothing comes close. */
 export function didYouMean(name: string, known: Iterable<string>): string {
-  const names = closest(name, known);
+  return suggestion(closest(name, known));
+}
+
+/** The same clause for names that were found already. */
+export function suggestion(names: readonly string[]): string {
   return names.length === 0 ? '' : ` Did you mean ${names.map((near) => `"${near}"`).join(' or ')}?`;
 }
 

@@ -1,5 +1,6 @@
 // `parley tools …`: what can be called.
 import type { Command } from 'commander';
+import { suggestion } from '../../base/index.ts';
 import { ParleyError } from '../../errors.ts';
 import { gutter, oneLine, visible, type Host, type ToolEntry } from '../../host/index.ts';
 import { exitCode } from '../exit.ts';
@@ -98,8 +99,7 @@ export async function findTool(host: Host, workspace: Workspace, name: string): 
     throw new ParleyError('usage', `More than one server has a tool "${name}". Name the server too: ${names.join(', ')}.`);
   }
   const { suggestions } = found;
-  const hint = suggestions.length === 0 ? '' : ` Did you mean ${suggestions.map((near) => `"${near}"`).join(' or ')}?`;
-  throw new ParleyError('not-found', `There is no tool "${name}".${hint}`, { details: { suggestions } });
+  throw new ParleyError('not-found', `There is no tool "${name}".${suggestion(suggestions)}`, { details: { suggestions } });
 }
 
 function show(workspace: Workspace, name: string): Promise<number> {

@@ -1,7 +1,7 @@
 // Takes a request from a name to an outcome: found, checked, decided, asked for, sent, held. Every route to a server goes
 // through here, and nothing in here throws at its caller.
 import { isParleyError, ParleyError, RpcError, type ErrorCode } from '../../errors.ts';
-import type { Clock } from '../../base/index.ts';
+import { suggestion, type Clock } from '../../base/index.ts';
 import type { Session } from '../../client/index.ts';
 import { isObject, type JsonObject, type Progress } from '../../jsonrpc/index.ts';
 import type { compileSchema } from '../../protocol/json-schema.ts';
@@ -332,8 +332,7 @@ function notFound(
     );
   }
   const { suggestions } = lookup;
-  const hint = suggestions.length === 0 ? '' : ` Did you mean ${suggestions.map((near) => `"${near}"`).join(' or ')}?`;
-  return unknown(`There is no ${kind} "${name}".${hint}`, suggestions);
+  return unknown(`There is no ${kind} "${name}".${suggestion(suggestions)}`, suggestions);
 }
 
 function asFault(error: unknown): ParleyError {
