@@ -9,11 +9,12 @@ const ARROWS = {
   protocol: ['base', 'jsonrpc'],
   transport: ['base', 'jsonrpc'],
   auth: ['base', 'jsonrpc', 'transport'],
+  store: ['base', 'jsonrpc'],
   client: ['base', 'jsonrpc', 'protocol', 'transport'],
   server: ['base', 'jsonrpc', 'protocol', 'transport'],
-  host: ['base', 'jsonrpc', 'protocol', 'transport', 'auth', 'client', 'server'],
-  agent: ['base', 'jsonrpc', 'protocol', 'transport', 'auth', 'client', 'server', 'host'],
-  cli: ['base', 'jsonrpc', 'protocol', 'transport', 'auth', 'client', 'server', 'host', 'agent'],
+  host: ['base', 'jsonrpc', 'protocol', 'transport', 'auth', 'store', 'client', 'server'],
+  agent: ['base', 'jsonrpc', 'protocol', 'transport', 'auth', 'store', 'client', 'server', 'host'],
+  cli: ['base', 'jsonrpc', 'protocol', 'transport', 'auth', 'store', 'client', 'server', 'host', 'agent'],
   testing: ['base', 'jsonrpc', 'protocol', 'transport', 'client', 'server', 'host'],
 };
 
@@ -26,6 +27,9 @@ const PACKAGES = {
   '@ai-sdk': '^src/agent/providers/',
   oauth4webapi: '^src/auth/',
   jose: '^src/auth/',
+  kysely: '^src/store/sql/',
+  libsql: '^src/store/sql/',
+  pg: '^src/store/sql/',
 };
 
 /**
