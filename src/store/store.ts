@@ -80,6 +80,8 @@ export interface Grant {
   readonly server: string;
   readonly tool: string;
   readonly definitionDigest: string;
+  /** The policy it was given under; under another one it does not count. */
+  readonly policyVersion: string;
   /** What the arguments must be like; absent for any. The policy reads it. */
   readonly pattern?: JsonObject;
   /** Only in this run, when given. */
