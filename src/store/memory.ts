@@ -1,0 +1,367 @@
+// A store that forgets with the process: for hosts that keep nothing, and for tests. It makes the same promises as the others, and
+// keeps no more of what is over than its bounds say.
+import { randomBytes, randomUUID } from 'node:crypto';
+import { canonical, createFeed } from '../base/index.ts';
+import { ParleyError } from '../errors.ts';
+import type { JsonObject } from '../jsonrpc/index.ts';
+import { CHAIN_START, link, seal, type ChainEnd } from './audit-chain.ts';
+import { expiredEntry, revokedEntry } from './entries.ts';
+import type {
+  Approval,
+  ApprovalState,
+  AuditEntry,
+  AuditRecord,
+  Grant,
+  GrantFilter,
+  JournalRecord,
+  Pin,
+  Store,
+  StoreChange,
+  TrustedLaunch,
+} from './store.ts';
+
+export interface MemoryStoreOptions {
+  /** What the head of the audit is sealed with. Default: a key that nobody else knows. */
+  readonly auditKey?: Uint8Array;
+  /** Milliseconds since 1970. */
+  readonly now?: () => number;
+}
+
+/** Records of the audit, calls and tickets that are over, eras, and listings that are kept, each; the oldest go first. */
+const MAX_ROWS = 10_000;
+
+const OPEN: readonly ApprovalState[] = ['pending', 'approved', 'dispatching'];
+
+/** Returns an empty store. */
+export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
+  const { auditKey = randomBytes(32), now = Date.now } = options;
+  const changes = createFeed<StoreChange>();
+  const trust = new Map<string, TrustedLaunch>();
+  const pins = new Map<string, Pin>();
+  const grants = new Map<string, Grant>();
+  const approvals = new Map<string, Approval>();
+  const journal = new Map<string, JournalRecord>();
+  const records: AuditRecord[] = [];
+  const eras = new Map<string, string>();
+  const listings = new Map<string, { readonly body: JsonObject; readonly freshUntil: number }>();
+  let end: ChainEnd = CHAIN_START;
+  let closed = false;
+
+  // Nothing below waits, and what can throw comes first: copies, then the audit, then the rest. So each method is one transaction.
+  const check = () => {
+    if (closed) throw new ParleyError('closed', 'The store was closed. Open another one.');
+  };
+  const append = (entry: AuditEntry): AuditRecord => {
+    const record = frozen(link(entry, end));
+    end = record;
+    records.push(record);
+    // In one go now and then, for taking from the front is not free.
+    if (records.length > 2 * MAX_ROWS) records.splice(0, MAX_ROWS);
+    return record;
+  };
+  const setApproval = (approval: Approval, audit?: AuditEntry): Approval => {
+    const kept = copy(approval);
+    if (audit !== undefined) append(audit);
+    approvals.set(kept.id, kept);
+    changes.emit('approvals');
+    return kept;
+  };
+  /** Ends the pending tickets whose time is over. */
+  const expire = () => {
+    const at = now();
+    for (const approval of approvals.values()) {
+      if (approval.state !== 'pending' || approval.expiresAt > at) continue;
+      setApproval({ ...approval, state: 'expired', decidedAt: at }, expiredEntry(approval, at));
+    }
+  };
+  const inForce = () => {
+    const at = now();
+    return [...grants.values()].filter(({ usesLeft = 1, expiresAt = Infinity }) => usesLeft > 0 && expiresAt > at);
+  };
+  const newGrant = (grant: Grant): Grant => {
+    refuseTaken(grants, grant.id, 'grant');
+    return copy(grant);
+  };
+  const setGrant = (grant: Grant) => {
+    grants.set(grant.id, grant);
+    changes.emit('grants');
+  };
+
+  return {
+    owner: randomUUID(),
+    changes: changes.feed,
+    async close() {
+      closed = true;
+      changes.end();
+    },
+    async [Symbol.asyncDispose]() {
+      await this.close();
+    },
+
+    trust: {
+      async find(digest) {
+        check();
+        return trust.get(digest);
+      },
+      async list(of) {
+        check();
+        const wanted = [...trust.values()].filter(
+          ({ server, file }) => of === undefined || (server === of.server && file === of.file),
+        );
+        return wanted.reverse().sort((a, b) => b.at - a.at);
+      },
+      async add(launch, audit) {
+        check();
+        const kept = copy(launch);
+        append(audit);
+        trust.delete(launch.digest);
+        trust.set(launch.digest, kept);
+        changes.emit('trust');
+      },
+      async remove(digest, audit) {
+        check();
+        if (!trust.has(digest)) return false;
+        append(audit);
+        trust.delete(digest);
+        changes.emit('trust');
+        return true;
+      },
+    },
+
+    pins: {
+      async of(server) {
+        check();
+        return [...pins.values()].filter((pin) => pin.server === server);
+      },
+      async put(list) {
+        check();
+        for (const pin of list.map(copy)) pins.set(pinKey(pin), pin);
+        changes.emit('pins');
+      },
+      async remove(server, pin) {
+        check();
+        for (const [key, { server: its }] of pins) {
+          if (its === server && (pin === undefined || key === pinKey({ server, ...pin }))) pins.delete(key);
+        }
+        changes.emit('pins');
+      },
+    },
+
+    grants: {
+      async active(filter = {}) {
+        check();
+        return inForce().filter((grant) => isMeant(grant, filter));
+      },
+      async add(grant, audit) {
+        check();
+        const kept = newGrant(grant);
+        append(audit);
+        setGrant(kept);
+      },
+      async use(id) {
+        check();
+        const grant = inForce().find((each) => each.id === id);
+        if (grant === undefined) return false;
+        if (grant.usesLeft !== undefined) {
+          const usesLeft = grant.usesLeft - 1;
+          if (usesLeft === 0) grants.delete(id);
+          else grants.set(id, frozen({ ...grant, usesLeft }));
+          changes.emit('grants');
+        }
+        return true;
+      },
+      async revoke(filter, { why, keep }) {
+        check();
+        const ended = inForce().filter((grant) => isMeant(grant, filter) && grant.definitionDigest !== keep);
+        for (const grant of ended) {
+          append(revokedEntry(grant, why, now()));
+          grants.delete(grant.id);
+        }
+        if (ended.length > 0) changes.emit('grants');
+        return ended.length;
+      },
+    },
+
+    approvals: {
+      async open(ticket, audit) {
+        check();
+        expire();
+        const same = [...approvals.values()].find(
+          ({ state, principal, intentDigest }) =>
+            OPEN.includes(state) && principal === ticket.principal && intentDigest === ticket.intentDigest,
+        );
+        if (same !== undefined) return same;
+        refuseTaken(approvals, ticket.id, 'ticket');
+        const approval = setApproval({ ...ticket, state: 'pending' }, audit);
+        forgetOldest(approvals, ({ state }) => !OPEN.includes(state));
+        return approval;
+      },
+      async get(id) {
+        check();
+        expire();
+        return approvals.get(id);
+      },
+      async list({ states, limit = Infinity } = {}) {
+        check();
+        expire();
+        const wanted = [...approvals.values()].filter(({ state }) => states === undefined || states.includes(state));
+        return newestFirst(wanted, ({ createdAt }) => createdAt, limit);
+      },
+      async decide(id, { verdict, grant, ...decision }, audit) {
+        check();
+        expire();
+        const approval = approvals.get(id);
+        if (approval === undefined) return undefined;
+        if (approval.state !== 'pending') return { won: false, approval };
+        const kept = grant && newGrant(grant);
+        const { by, ...rest } = decision;
+        const state = verdict === 'approve' ? 'approved' : 'denied';
+        const decided = setApproval({ ...approval, ...rest, decidedBy: by, decidedAt: now(), state }, audit);
+        if (kept !== undefined) setGrant(kept);
+        return { won: true, approval: decided };
+      },
+      async cancel(id, audit) {
+        check();
+        expire();
+        const approval = approvals.get(id);
+        if (approval?.state !== 'pending') return;
+        setApproval({ ...approval, state: 'cancelled', decidedAt: now() }, audit);
+      },
+      async claim(id) {
+        check();
+        const approval = approvals.get(id);
+        if (approval?.state !== 'approved') return false;
+        setApproval({ ...approval, state: 'dispatching', dispatchedAt: now() });
+        return true;
+      },
+      async finish(id, { state, outcome }) {
+        check();
+        const approval = approvals.get(id);
+        if (approval?.state === 'dispatching') setApproval({ ...approval, state, outcome });
+      },
+    },
+
+    journal: {
+      async begin(entry, audit) {
+        check();
+        refuseTaken(journal, entry.id, 'call');
+        const record = copy<JournalRecord>({ ...entry, state: 'begun' });
+        append(audit);
+        journal.set(entry.id, record);
+        forgetOldest(journal, ({ state }) => state !== 'begun');
+        changes.emit('journal');
+      },
+      async end(id, { at, ...rest }, audit) {
+        check();
+        append(audit);
+        const record = journal.get(id);
+        if (record?.state !== 'begun') return;
+        journal.set(id, copy({ ...record, ...rest, endedAt: at }));
+        changes.emit('journal');
+      },
+      async recover() {
+        check();
+        // Whoever began a call here lives as long as the store does.
+        return [];
+      },
+      async list({ state, limit = Infinity } = {}) {
+        check();
+        const wanted = [...journal.values()].filter((record) => state === undefined || record.state === state);
+        return newestFirst(wanted, ({ at }) => at, limit);
+      },
+    },
+
+    audit: {
+      async append(entry) {
+        check();
+        return append(entry);
+      },
+      async read({ after = 0, limit = Infinity } = {}) {
+        check();
+        return records.filter(({ seq }) => seq > after).slice(0, limit);
+      },
+      async tail(count) {
+        check();
+        return count > 0 ? records.slice(-count) : [];
+      },
+      async head() {
+        check();
+        return end.seq === 0 ? undefined : seal(end, auditKey);
+      },
+    },
+
+    eras: {
+      async get(server, principal) {
+        check();
+        return eras.get(canonical([server, principal]));
+      },
+      async set(server, principal, revision) {
+        check();
+        eras.set(canonical([server, principal]), revision);
+        forgetOldest(eras, () => true);
+      },
+    },
+
+    listings: {
+      async get(key, at) {
+        check();
+        const found = listings.get(canonical(key));
+        return found !== undefined && found.freshUntil > at ? found.body : undefined;
+      },
+      async set(key, body, freshUntil) {
+        check();
+        listings.delete(canonical(key));
+        listings.set(canonical(key), copy({ body, freshUntil }));
+        forgetOldest(listings, () => true);
+      },
+      async drop(server, method) {
+        check();
+        for (const key of listings.keys()) {
+          const its = JSON.parse(key) as { readonly server: string; readonly method: string };
+          if (its.server === server && (method === undefined || its.method === method)) listings.delete(key);
+        }
+      },
+    },
+  };
+}
+
+/** The value as JSON keeps it, apart from the caller's own and not to be changed by whoever gets it. */
+function copy<T extends object>(value: T): T {
+  return frozen(JSON.parse(JSON.stringify(value)) as T);
+}
+
+function frozen<T extends object>(value: T): T {
+  for (const member of Object.values(value) as unknown[]) {
+    if (typeof member === 'object' && member !== null) frozen(member);
+  }
+  return Object.freeze(value);
+}
+
+function pinKey({ server, kind, name }: Pick<Pin, 'server' | 'kind' | 'name'>): string {
+  return canonical([server, kind, name]);
+}
+
+function isMeant(grant: Grant, filter: GrantFilter): boolean {
+  return Object.entries(filter).every(([member, value]) => value === undefined || grant[member as keyof GrantFilter] === value);
+}
+
+/** Sorted by time; those of one moment by when they came. */
+function newestFirst<T>(list: readonly T[], time: (value: T) => number, limit: number): readonly T[] {
+  return [...list]
+    .reverse()
+    .sort((a, b) => time(b) - time(a))
+    .slice(0, limit);
+}
+
+function refuseTaken(map: ReadonlyMap<string, unknown>, id: string, what: string): void {
+  if (map.has(id)) throw new ParleyError('usage', `There is a ${what} with the id ${id} already. Give each its own.`);
+}
+
+/** Drops the oldest that may go until there are no more than allowed. */
+function forgetOldest<T>(map: Map<string, T>, mayGo: (value: T) => boolean): void {
+  if (map.size <= MAX_ROWS) return;
+  for (const [key, value] of map) {
+    if (map.size <= MAX_ROWS) return;
+    if (mayGo(value)) map.delete(key);
+  }
+}
