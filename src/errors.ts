@@ -124,6 +124,12 @@ export const ERRORS = {
     exit: 6,
     http: 403,
   },
+  'definition-changed': {
+    summary: 'A tool, prompt or server is not what was reviewed; nothing was sent.',
+    remedy: 'Look at `parley lock diff`, then run `parley lock update`.',
+    exit: 7,
+    http: 409,
+  },
   'tool-failed': {
     summary: 'The tool ran and reported an error.',
     remedy: 'Read the tool’s own message.',

@@ -21,7 +21,7 @@ export const MOST_TOOLS = 128;
 const LONGEST_DESCRIPTION = 16_384;
 const PREVIEW = { lines: 8, characters: 2_048, lineCharacters: 200 };
 
-/** The tools of all servers of a host, those of the highest priority first, at most 128; each call goes through its router. */
+/** The tools of all servers of a host, those of the highest priority first, at most 128, and none that is not what was reviewed; each call goes through its router. */
 export function hostToolbox(host: Host, { takes }: Pick<Model, 'takes'>): Toolbox {
   const known = new WeakMap<ToolEntry, ModelTool>();
 
@@ -55,7 +55,11 @@ export function hostToolbox(host: Host, { takes }: Pick<Model, 'takes'>): Toolbo
   }
 
   return {
-    tools: () => host.registry.snapshot.tools.slice(0, MOST_TOOLS).map(toModelTool),
+    tools: () =>
+      host.registry.snapshot.tools
+        .filter((tool) => host.drift(tool) === undefined)
+        .slice(0, MOST_TOOLS)
+        .map(toModelTool),
     async call(name, args, options = {}) {
       const records: CallRecord[] = [];
       const stop = host.events.subscribe((event) => {

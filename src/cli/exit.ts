@@ -10,6 +10,7 @@ export const exitCode = {
   unreachable: 4,
   toolError: 5,
   denied: 6,
+  changed: 7,
   unknown: 8,
   interrupted: 130,
 } as const;
@@ -34,7 +35,9 @@ export function exitOfOutcome(outcome: Outcome<unknown>): { readonly exit: numbe
     case 'invalid':
       return { exit: exitCode.usage, code: 'invalid-arguments' };
     case 'denied':
-      return { exit: exitCode.denied, code: 'denied' };
+      return outcome.by === 'changed'
+        ? { exit: exitCode.changed, code: 'definition-changed' }
+        : { exit: exitCode.denied, code: 'denied' };
     case 'timeout':
       return { exit: exitCode.unreachable, code: 'timeout' };
     case 'lost':

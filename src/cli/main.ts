@@ -4,6 +4,7 @@ import { ParleyError } from '../errors.ts';
 import { VERSION } from '../version.ts';
 import { addCallCommand } from './commands/call.ts';
 import { addChatCommand } from './commands/chat.ts';
+import { addLockCommands } from './commands/lock.ts';
 import { addMcpCommands } from './commands/mcp.ts';
 import { addPromptsCommands } from './commands/prompts.ts';
 import { addResourcesCommands } from './commands/resources.ts';
@@ -43,6 +44,7 @@ export async function main(argv: readonly string[], io: Io): Promise<number> {
   addPromptsCommands(program, run);
   addRunCommand(program, run);
   addChatCommand(program, run);
+  addLockCommands(program, run);
   try {
     // As other agents' commands have it: `parley -p "…"` runs a prompt.
     await program.parseAsync(argv[0] === '-p' ? ['run', ...argv] : argv, { from: 'user' });

@@ -1,4 +1,5 @@
 // What most commands begin with: read the configuration, say what is wrong in it, and open a host over the servers wanted.
+import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { isParleyError, ParleyError } from '../errors.ts';
 import { didYouMean } from '../base/index.ts';
@@ -7,11 +8,13 @@ import {
   gutter,
   loadConfig,
   openHost,
+  parseLock,
   parseName,
   visible,
   type Host,
   type HostConfig,
   type Loaded,
+  type Lock,
   type ServerDefinition,
   type ServerStatus,
 } from '../host/index.ts';
@@ -90,9 +93,20 @@ export function openWorkspaceHost(
     surroundings: { env: io.env, home: io.home, workspaceFolder: paths.root, signal: io.signal },
     logDir,
     mayLaunch: (server) => trust.covers(server),
+    lock: readLock(workspace),
     ...(approver && { approver }),
     ...(io.interactive && { inputs: (server: string) => terminalInputs(io, server) }),
   });
+}
+
+/** The lock of the project; undefined where there is none. @throws ParleyError `config-invalid` */
+export function readLock({ paths }: Pick<Workspace, 'paths'>): Lock | undefined {
+  const file = lockFile(paths.root);
+  return existsSync(file) ? parseLock(readFileSync(file, 'utf8'), file) : undefined;
+}
+
+export function lockFile(root: string): string {
+  return join(root, 'parley.lock');
 }
 
 /** The servers that a typed name may belong to: the one it names, or all. */

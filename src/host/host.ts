@@ -7,6 +7,7 @@ import type { Revision } from '../protocol/index.ts';
 import { createGrants, denyAll, queueApprover, type Approver } from './approval/index.ts';
 import { expandServer, type HostConfig, type ServerDefinition, type Surroundings } from './config/index.ts';
 import { Connection, Lister, openTransport, type ConnectionState } from './connections/index.ts';
+import { createLockCheck, type Lock, type LockCheck } from './lock/index.ts';
 import { readRules } from './policy/index.ts';
 import { createRegistry, type Registry, type RegistryChange } from './registry/index.ts';
 import { createRouter, type CallRecord, type Router } from './router/index.ts';
@@ -23,6 +24,8 @@ export interface HostOptions {
    * the project is nobody the user trusts by opening it.
    */
   readonly mayLaunch?: (server: ServerDefinition) => boolean;
+  /** What was reviewed of the servers: what is not as it stands there is not used. Default: nothing was. */
+  readonly lock?: Lock | undefined;
   /** What a server may ask of us; each handler is declared to it. Default: nothing. */
   readonly inputs?: (server: string) => InputHandlers;
   /** Where each server's stderr is kept, as `NAME.log`. */
@@ -58,6 +61,8 @@ export interface Host extends Router, AsyncDisposable {
   readonly config: HostConfig;
   /** The enabled servers, in the order of the configuration. */
   readonly servers: readonly ServerStatus[];
+  /** Why a tool or prompt may not be used, by the lock; undefined when it may. */
+  readonly drift: LockCheck;
   /**
    * Resolves when every server has connected and listed, or failed for now; or after `withinMs`, with whatever is there by then.
    */
@@ -95,6 +100,7 @@ export function openHost(options: HostOptions): Host {
   const cache = createCache({ clock });
   const spill = createSpill();
   const rules = readRules(config.rules);
+  const drift = createLockCheck(options.lock, config.servers, () => registry.snapshot);
   const approver = queueApprover(options.approver ?? denyAll('There is nobody to ask.'), grants, { clock });
   const members = new Map<string, Member>();
   const revisions = new Map<string, Revision>();
@@ -202,6 +208,7 @@ export function openHost(options: HostOptions): Host {
     settings: (server) => memberOf(server).definition,
     session,
     listed: (waiting) => until(allSettled, waiting),
+    drift,
     record: (record) => events.emit({ type: 'call', record }),
   });
 
@@ -227,6 +234,7 @@ export function openHost(options: HostOptions): Host {
         settled,
       }));
     },
+    drift,
     settled: (waiting = {}) => until(allSettled, waiting),
     session,
     async restart(server) {

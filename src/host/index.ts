@@ -1,6 +1,16 @@
 export * from './approval/index.ts';
 export * from './config/index.ts';
 export { serverLogFile, type ConnectionState } from './connections/index.ts';
+export {
+  driftOf,
+  formatLock,
+  lockServer,
+  parseLock,
+  type Drift,
+  type Lock,
+  type LockedServer,
+  type Offer,
+} from './lock/index.ts';
 export { openHost, type Host, type HostEvent, type HostOptions, type ServerStatus } from './host.ts';
 export { decide, parseRule, type Decision } from './policy/index.ts';
 export * from './registry/index.ts';

@@ -21,3 +21,4 @@ export type {
   Source,
   StdioLaunch,
 } from './shape.ts';
+export { writeWhole, type WriteOptions } from './write.ts';

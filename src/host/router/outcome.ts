@@ -13,8 +13,8 @@ export type Outcome<R> =
   | { readonly type: 'unknown'; readonly message: string; readonly suggestions: readonly string[] }
   /** The arguments cannot be right; nothing was sent. */
   | { readonly type: 'invalid'; readonly message: string }
-  /** Policy, a person or the lack of one said no; nothing was sent. `because` is for people. */
-  | { readonly type: 'denied'; readonly by: 'person' | 'no-terminal' | 'timeout' | 'policy'; readonly because: string }
+  /** Policy, a person or the lack of one said no, or it is not what was reviewed; nothing was sent. `because` is for people. */
+  | { readonly type: 'denied'; readonly by: Denier; readonly because: string }
   /** The server answered with a JSON-RPC error. The message is its own. */
   | { readonly type: 'protocol-error'; readonly code: number; readonly message: string; readonly data: unknown }
   | { readonly type: 'timeout'; readonly afterMs: number }
@@ -23,6 +23,9 @@ export type Outcome<R> =
   | { readonly type: 'cancelled' }
   /** It could not be done, or its answer not be used: not reachable, sign-in needed, a limit, a broken answer. `sent` as for `lost`. */
   | { readonly type: 'fault'; readonly sent: 'no' | 'perhaps'; readonly error: ParleyError };
+
+/** Who or what said no. `changed`: the project's lock, since the definition is not the one that was reviewed. */
+export type Denier = 'person' | 'no-terminal' | 'timeout' | 'policy' | 'changed';
 
 export type OutcomeType = Outcome<unknown>['type'];
 
@@ -57,7 +60,7 @@ export function sayOutcome(outcome: Outcome<unknown>): string {
   }
 }
 
-function sayDenial(by: 'no-terminal' | 'timeout' | 'policy'): string {
+function sayDenial(by: Exclude<Denier, 'person'>): string {
   switch (by) {
     case 'no-terminal':
       return 'Declined: this call needs approval, and there is nobody to ask.';
@@ -65,6 +68,8 @@ function sayDenial(by: 'no-terminal' | 'timeout' | 'policy'): string {
       return 'Declined: this call needs approval, and nobody answered in time.';
     case 'policy':
       return 'Declined by policy.';
+    case 'changed':
+      return 'Declined: it is not what was reviewed, and somebody has to look at it first.';
     default:
       return by satisfies never;
   }

@@ -14,18 +14,20 @@ import type {
 } from '../../protocol/index.ts';
 import { createIntent, type Approver, type CallIntent, type Grants } from '../approval/index.ts';
 import type { ServerSettings } from '../config/index.ts';
+import type { LockCheck } from '../lock/index.ts';
 import { decide, type Decision, type RuleSet } from '../policy/index.ts';
-import type { Kind, Lookup, Registry, ToolEntry } from '../registry/index.ts';
+import type { Kind, Lookup, PromptEntry, Registry, ToolEntry } from '../registry/index.ts';
 import {
   hold,
   holdPrompt,
   holdResource,
   holdToolResult,
+  oneLine,
   type Held,
   type ToolHoldOptions,
   type Untrusted,
 } from '../trust/index.ts';
-import type { Outcome } from './outcome.ts';
+import type { Denier, Outcome } from './outcome.ts';
 
 export interface RouteOptions {
   readonly signal?: AbortSignal;
@@ -64,6 +66,8 @@ export interface RouterParts {
   readonly session: (server: string, options: { readonly signal?: AbortSignal }) => Promise<Session>;
   /** Resolves when no first list is awaited any more. */
   readonly listed: (options: { readonly signal?: AbortSignal }) => Promise<void>;
+  /** Whether a definition is what was reviewed of it. */
+  readonly drift: LockCheck;
   readonly record: (record: CallRecord) => void;
 }
 
@@ -116,6 +120,8 @@ export function createRouter(parts: RouterParts): Router {
     } catch (error) {
       return { entry, outcome: invalid(asFault(error).message) };
     }
+    const changed = refusal(entry);
+    if (changed !== undefined) return { entry, intent, because: changed.because, outcome: changed };
     const permission = await permit(intent, options);
     if (permission.verdict !== 'allow') return { entry, intent, because: permission.because, outcome: permission.outcome };
     const settings = parts.settings(entry.server);
@@ -137,7 +143,7 @@ export function createRouter(parts: RouterParts): Router {
     | { readonly verdict: 'deny'; readonly because: string; readonly outcome: Outcome<never> };
 
   async function permit(intent: CallIntent, options: RouteOptions): Promise<Permission> {
-    const refuse = (by: 'person' | 'no-terminal' | 'timeout' | 'policy', because: string): Permission => ({
+    const refuse = (by: Denier, because: string): Permission => ({
       verdict: 'deny',
       because,
       outcome: { type: 'denied', by, because },
@@ -164,6 +170,15 @@ export function createRouter(parts: RouterParts): Router {
       return refuse('policy', 'The tool changed while it was being asked about. Call it again to see what it is now.');
     }
     return { verdict: 'allow', because: 'It was approved.' };
+  }
+
+  /** What is not as it was reviewed is used by nobody, whatever the rules allow. */
+  function refusal(entry: ToolEntry | PromptEntry): Extract<Outcome<never>, { type: 'denied' }> | undefined {
+    const drift = parts.drift(entry);
+    if (drift === undefined) return undefined;
+    const what = drift.kind === 'launch' ? `Server "${entry.server}"` : `${entry.server}/${oneLine(entry.name, 128)}`;
+    const because = `${what} is not what parley.lock says was reviewed: ${drift.reasons.join('; ')}. Look at it with \`parley lock diff\`.`;
+    return { type: 'denied', by: 'changed', because };
   }
 
   function judge(intent: CallIntent): Decision {
@@ -256,6 +271,8 @@ export function createRouter(parts: RouterParts): Router {
     async getPrompt(name, args, options = {}) {
       const found = await find('prompt', name, () => registry.snapshot.find('prompt', name), options);
       if ('outcome' in found) return found.outcome;
+      const changed = refusal(found.entry);
+      if (changed !== undefined) return changed;
       const { server, key, definition } = found.entry;
       const missing = (definition.arguments ?? []).filter((each) => each.required === true && args?.[each.name] === undefined);
       if (missing.length > 0) {

@@ -15,4 +15,4 @@ export type { ModelOptions, ModelPart } from './content-text.ts';
 export type { ResultLimits } from './limits.ts';
 export { createSpill, type Spill, type SpillOptions } from './spill.ts';
 export { forHuman, forModel, forWire, hold, type Source, type Untrusted } from './untrusted.ts';
-export { gutter, GUTTER, oneLine, stripHidden, visible } from './visible.ts';
+export { gutter, GUTTER, hiddenIn, oneLine, stripHidden, visible } from './visible.ts';

@@ -1,0 +1,2 @@
+export { formatLock, parseLock, type Lock, type LockedServer } from './lock-file.ts';
+export { createLockCheck, driftOf, lockServer, type Drift, type LockCheck, type Offer } from './review.ts';
