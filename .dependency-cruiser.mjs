@@ -27,6 +27,7 @@ const PACKAGES = {
   '@ai-sdk': '^src/agent/providers/',
   oauth4webapi: '^src/auth/',
   jose: '^src/auth/',
+  '@napi-rs/keyring': '^src/auth/keychain[.]ts$',
   kysely: '^src/store/sql/',
   libsql: '^src/store/sql/',
   pg: '^src/store/sql/',

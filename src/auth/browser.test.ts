@@ -1,4 +1,7 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import type { Visit } from './authorize.ts';
 import { browserInteraction, openBrowser, opener, type BrowserOptions } from './browser.ts';
@@ -158,4 +161,27 @@ it('gives a browser one address as one argument, and no other kind of address', 
   for (const bad of ['file:///etc/passwd', 'javascript:alert(1)', 'http://as.example', '--help', 'parley://x']) {
     await expect(openBrowser(bad)).rejects.toMatchObject({ code: 'denied' });
   }
+});
+
+it('starts the program it is told to, which learns of the session it is in and of no key', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'parley-browser-'));
+  const program = join(directory, 'browser');
+  const seen = join(directory, 'seen');
+  writeFileSync(program, `#!/bin/sh\n{ echo "$#" "$1"; env; } > '${seen}.part'\nmv '${seen}.part' '${seen}'\n`, { mode: 0o755 });
+  const env = {
+    PATH: process.env['PATH'],
+    DISPLAY: ':7',
+    XDG_SESSION_TYPE: 'x11',
+    CLIENT_SECRET: 's3cret',
+    DOCS_TOKEN: 's3cret',
+  };
+  await openBrowser('https://as.example/a?b=c&d=e', { program, env });
+  await expect.poll(() => existsSync(seen)).toBe(true);
+  const text = readFileSync(seen, 'utf8');
+  expect(text).toMatch(/^1 https:\/\/as\.example\/a\?b=c&d=e\n/);
+  expect(text).toContain('DISPLAY=:7\n');
+  expect(text).toContain('XDG_SESSION_TYPE=x11\n');
+  expect(text).not.toContain('s3cret');
+  rmSync(directory, { recursive: true });
+  await expect(openBrowser('https://as.example', { program, env })).rejects.toMatchObject({ code: 'unreachable' });
 });

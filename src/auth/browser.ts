@@ -46,17 +46,24 @@ export function browserInteraction(options: BrowserOptions): Interaction {
   };
 }
 
+export interface OpenBrowserOptions {
+  /** The program that is given the address. Default: what the system opens addresses with. */
+  readonly program?: string | undefined;
+  /** Of these variables the program gets those that a browser needs. Default: the process's own. */
+  readonly env?: Readonly<Record<string, string | undefined>>;
+}
+
 /**
- * Opens the system's browser at `url`, as an argument of its own program; resolves when that was started.
+ * Opens a browser at `url`, as an argument of its own program; resolves when that was started.
  * @throws ParleyError `denied` for an address that is none for a sign-in, `unreachable` when there is no browser to be had
  */
-export async function openBrowser(url: string): Promise<void> {
+export async function openBrowser(url: string, { program, env = process.env }: OpenBrowserOptions = {}): Promise<void> {
   const checked = URL.canParse(url) ? new URL(url) : undefined;
   if (checked?.protocol !== 'https:' && !(checked?.protocol === 'http:' && isLoopbackUrl(checked))) {
     throw new ParleyError('denied', 'A browser is opened at https addresses only.');
   }
-  const [program, args] = opener(process.platform, checked.href);
-  const child = spawn(program, args, { stdio: 'ignore', detached: true, windowsHide: true });
+  const [command, args] = program === undefined ? opener(process.platform, checked.href) : [program, [checked.href]];
+  const child = spawn(command, args, { stdio: 'ignore', detached: true, windowsHide: true, env: browserEnvironment(env) });
   child.unref();
   await once(child, 'spawn').catch((cause: unknown) => {
     throw new ParleyError('unreachable', 'The browser could not be started. Open the address yourself.', { cause });
@@ -75,6 +82,14 @@ export function opener(platform: NodeJS.Platform, href: string): [program: strin
     default:
       return ['xdg-open', [href]];
   }
+}
+
+/** What a browser needs to know of the session it is opened in. Keys and tokens that programs are given in variables stay here. */
+const BROWSER_VARIABLES =
+  /^(?:PATH|PATHEXT|HOME|USER|USERNAME|LOGNAME|SHELL|LANG|LANGUAGE|TZ|TERM|TE?MP|TMPDIR|DISPLAY|XAUTHORITY|BROWSER|DESKTOP_.*|SESSION_MANAGER|DBUS_SESSION_BUS_ADDRESS|(?:LC|XDG|WAYLAND|GDK|GTK|QT|KDE|GNOME|MOZ|WSL)_.*|WSLENV|SYSTEMROOT|SYSTEMDRIVE|WINDIR|COMSPEC|OS|USERPROFILE|APPDATA|LOCALAPPDATA|PROGRAMDATA|PROGRAMFILES.*|COMMONPROGRAMFILES.*|PUBLIC|ALLUSERSPROFILE|HOMEDRIVE|HOMEPATH)$/i;
+
+function browserEnvironment(env: Readonly<Record<string, string | undefined>>): Record<string, string | undefined> {
+  return Object.fromEntries(Object.entries(env).filter(([name]) => BROWSER_VARIABLES.test(name)));
 }
 
 /** Listens where `wanted` says, or on any free port and a path that nobody can guess. */

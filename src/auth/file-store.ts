@@ -1,13 +1,12 @@
 // Credentials in files of their owner alone: each written whole or not at all, bound to its name, and encrypted when there is a
 // key. What somebody else could have put there is refused.
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
-import { constants } from 'node:fs';
-import { lstat, mkdir, open, rename, unlink, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ParleyError } from '../errors.ts';
 import { digest, systemClock, type Clock } from '../base/index.ts';
 import { isObject, type JsonObject } from '../jsonrpc/index.ts';
 import { withFileLock } from './file-lock.ts';
+import { ownDirectory, readOwn, removeFile, writeWhole } from './own-file.ts';
 import { createTurns, storeKey, type AuthStore, type StoreName } from './store.ts';
 
 export interface FileStoreOptions {
@@ -22,10 +21,8 @@ export interface FileStoreOptions {
   readonly now?: () => number;
 }
 
-const MAX_FILE_BYTES = 262_144;
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
-const OWNER_ONLY = 0o077;
 
 /**
  * Returns a store of files in one directory.
@@ -56,7 +53,7 @@ export function createFileStore(options: FileStoreOptions): AuthStore {
     },
     async delete(name) {
       await prepare();
-      await unlink(`${pathOf(name)}.json`).catch(ignoreMissing);
+      await removeFile(`${pathOf(name)}.json`);
     },
     exclusively: (name, act, { signal }) =>
       turns(
@@ -68,55 +65,6 @@ export function createFileStore(options: FileStoreOptions): AuthStore {
         signal,
       ),
   };
-}
-
-/** Makes the directory, or checks the one that is there: its owner's, and nobody else's. */
-async function ownDirectory(directory: string): Promise<void> {
-  await mkdir(directory, { recursive: true, mode: 0o700 });
-  const found = await lstat(directory);
-  if (!found.isDirectory() || isForeign(found)) {
-    throw new ParleyError(
-      'config-invalid',
-      `${directory} holds credentials, but is not a directory of yours alone (mode 700). Correct that.`,
-    );
-  }
-}
-
-async function readOwn(path: string): Promise<string | undefined> {
-  let file: FileHandle;
-  try {
-    file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw foreign(path, error);
-  }
-  try {
-    const found = await file.stat();
-    if (!found.isFile() || found.size > MAX_FILE_BYTES || isForeign(found)) throw foreign(path);
-    return await file.readFile('utf8');
-  } finally {
-    await file.close();
-  }
-}
-
-/** Writes beside the file and puts it in its place, so that there is the old one or the new one at any time. */
-async function writeWhole(directory: string, path: string, text: string): Promise<void> {
-  const beside = `${path}.${randomBytes(8).toString('hex')}.tmp`;
-  const file = await open(beside, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW, 0o600);
-  try {
-    await file.writeFile(text);
-    await file.sync();
-    await file.close();
-    await rename(beside, path);
-  } catch (error) {
-    await file.close().catch(() => {});
-    await unlink(beside).catch(ignoreMissing);
-    throw error;
-  }
-  // So that the name outlives a crash too; some systems do not let a directory be opened.
-  const folder = await open(directory, constants.O_RDONLY).catch(() => undefined);
-  await folder?.sync().catch(() => {});
-  await folder?.close();
 }
 
 /** The text of a file: the value with its name, or both encrypted, bound to the name. */
@@ -145,20 +93,4 @@ function opened(text: string, name: string, key: Uint8Array | undefined): JsonOb
     // Damaged, plain where it should be encrypted, or with another key: as good as nothing.
     return undefined;
   }
-}
-
-/** True when somebody else owns it or can get at it. */
-function isForeign({ uid, mode }: { readonly uid: number; readonly mode: number }): boolean {
-  // Elsewhere modes and owners say nothing.
-  if (process.platform === 'win32') return false;
-  return uid !== process.getuid?.() || (mode & OWNER_ONLY) !== 0;
-}
-
-function foreign(path: string, cause?: unknown): ParleyError {
-  const message = `${path} is not a credential file of yours alone (mode 600, no link). Nothing in it was used; remove it and sign in again.`;
-  return new ParleyError('config-invalid', message, { cause });
-}
-
-function ignoreMissing(error: unknown): void {
-  if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
 }

@@ -3,6 +3,7 @@
 import { isObject, type JsonObject } from '../jsonrpc/index.ts';
 import { openDpopKey, type DpopKey } from './dpop.ts';
 import type { Registration } from './register.ts';
+import { named } from './accounts.ts';
 import { storeKey, type AuthStore, type StoreName } from './store.ts';
 import type { ClientAuthentication, Tokens } from './token.ts';
 
@@ -23,6 +24,9 @@ export interface Keeping {
   save(signIn: SignIn): Promise<void>;
   /** Forgets the tokens of `signIn`, and that the server had them. */
   forget(signIn: SignIn): Promise<void>;
+  /** Scopes that were asked for when nobody could consent; forgotten as soon as they are none. */
+  wanted(): Promise<readonly string[]>;
+  saveWanted(scopes: readonly string[]): Promise<void>;
   /** Forgets the tokens of `earlier`, unless those of `signIn` are kept in their place. */
   replaced(earlier: SignIn, signIn: SignIn): Promise<void>;
   /** Runs `act` while no other process renews the tokens of `signIn`. */
@@ -33,12 +37,14 @@ export interface Keeping {
   forgetRegistration(issuer: string): Promise<void>;
 }
 
-/** Returns what `store` keeps for `server`, the canonical URI of an MCP server. */
-export function createKeeping(store: AuthStore, server: string): Keeping {
-  const signInName: StoreName = { kind: 'sign-in', server };
+/** Returns what `store` keeps for an account at `server`, the canonical URI of an MCP server. */
+export function createKeeping(store: AuthStore, server: string, account: string): Keeping {
+  const whose = { server, ...named(account) };
+  const signInName: StoreName = { kind: 'sign-in', ...whose };
+  const wantedName: StoreName = { kind: 'wanted', ...whose };
   const tokensName = ({ issuer, clientId, resource }: Pick<SignIn, 'issuer' | 'clientId' | 'resource'>): StoreName => ({
     kind: 'tokens',
-    server,
+    ...whose,
     issuer,
     clientId,
     resource,
@@ -65,6 +71,11 @@ export function createKeeping(store: AuthStore, server: string): Keeping {
       await store.delete(tokensName(signIn));
       await store.delete(signInName);
     },
+    async wanted() {
+      const { scopes } = (await store.get(wantedName)) ?? {};
+      return Array.isArray(scopes) ? scopes.filter((scope) => typeof scope === 'string') : [];
+    },
+    saveWanted: (scopes) => (scopes.length === 0 ? store.delete(wantedName) : store.set(wantedName, { scopes })),
     async replaced(earlier, signIn) {
       const old = tokensName(earlier);
       if (storeKey(old) !== storeKey(tokensName(signIn))) await store.delete(old);

@@ -473,6 +473,21 @@ describe('scopes', () => {
     expect(same.visits).toHaveLength(1);
   });
 
+  it('that were wanted while nobody could consent are asked for at the next sign-in, with those a person names, once', async () => {
+    const store = createMemoryStore();
+    const w = await world({ challenge: ', scope="read"', mcp: refusing((method) => (method === 'x' ? 'write' : undefined)) });
+    await w.call(w.authorizer({ store }));
+    const unattended = createAuthorizer({ serverUrl: w.url, store, client: {}, name: 'w' });
+    await expect(w.call(unattended, 'x')).rejects.toMatchObject({ code: 'auth-required' });
+    await w.authorizer({ store, scopes: ['own'] }).signIn({ scopes: ['named'] });
+    await w.authorizer({ store, account: 'other', scopes: ['own'] }).signIn();
+    await w.authorizer({ store: createMemoryStore() }).signIn();
+    expect(w.visits.map(({ added }) => [...added].sort())).toEqual([['read'], ['named', 'own', 'write'], ['own'], []]);
+    await w.authorizer({ store }).signOut();
+    await w.authorizer({ store }).signIn();
+    expect(w.visits.at(-1)!.scopes).toEqual([]);
+  });
+
   it('never grow unattended, nor by a list without end', async () => {
     const store = createMemoryStore();
     const w = await world({
@@ -482,7 +497,7 @@ describe('scopes', () => {
     const { interact: _, ...unattended } = { store, interact: undefined, serverUrl: w.url, client: {}, name: 'w' };
     await expect(w.call(createAuthorizer(unattended), 'x')).rejects.toMatchObject({
       code: 'auth-required',
-      message: expect.stringContaining('parley mcp login w'),
+      message: 'Server "w" wants more rights: sign-in needed: run `parley mcp login w`.',
     });
     await expect(w.call(w.authorizer({ store }), 'y')).rejects.toMatchObject({ code: 'auth-required' });
     expect(w.visits).toHaveLength(1);

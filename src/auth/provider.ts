@@ -3,6 +3,7 @@
 import { isParleyError, ParleyError } from '../errors.ts';
 import { systemClock, type Clock } from '../base/index.ts';
 import type { AuthorizedAnswer, AuthorizedRequest, Authorizer } from '../transport/http/index.ts';
+import { DEFAULT_ACCOUNT } from './accounts.ts';
 import { challengeOf, parseChallenges, scopesOf, type Challenge } from './challenge.ts';
 import { discover, discoverServer, sameIssuer, type Discovery } from './discover.ts';
 import { SharedFlows } from './flows.ts';
@@ -21,8 +22,12 @@ export interface AuthorizerOptions {
   readonly serverUrl: string | URL;
   readonly store: AuthStore;
   readonly client: ClientIdentity;
+  /** Whose sign-in it is, where one server is used with several. Default `default`. */
+  readonly account?: string;
   /** Default: a person signs in. */
   readonly grant?: Grant;
+  /** Scopes to ask for in any case. Default: those the server asks for, or else says that it has. */
+  readonly scopes?: readonly string[];
   /** Who can be asked. Without it nothing interactive happens, and a sign-in that is needed is a fault that says so. */
   readonly interact?: Interaction;
   /** The server's name in the configuration, for messages. */
@@ -49,13 +54,20 @@ export interface SignInStatus {
   readonly renewable: boolean;
 }
 
+export interface SignInOptions {
+  readonly challenge?: string | undefined;
+  readonly scopes?: readonly string[];
+  readonly signal?: AbortSignal;
+}
+
 /** An authorizer with the acts of a person who signs in and out. */
 export interface OAuthAuthorizer extends Authorizer {
   /**
-   * Signs in anew. `challenge` is the WWW-Authenticate header that asked for it, which may say where and for what.
+   * Signs in anew. `challenge` is the WWW-Authenticate header that asked for it, which may say where and for what; `scopes` are
+   * asked for besides, and those that were wanted while nobody could consent.
    * @throws ParleyError why it did not come to it
    */
-  signIn(options?: { readonly challenge?: string | undefined; readonly signal?: AbortSignal }): Promise<void>;
+  signIn(options?: SignInOptions): Promise<void>;
   /** Forgets the tokens, after telling the issuer that they are not needed any more, where it wants to know. */
   signOut(options?: { readonly signal?: AbortSignal }): Promise<void>;
   status(): Promise<SignInStatus | undefined>;
@@ -76,13 +88,18 @@ const MAX_SCOPE_TEXT = 4_096;
  */
 export function createAuthorizer(options: AuthorizerOptions): OAuthAuthorizer {
   const serverUrl = new URL(options.serverUrl);
-  if (serverUrl.protocol !== 'https:' && !(serverUrl.protocol === 'http:' && isLoopbackUrl(serverUrl))) {
+  if (!mayHaveTokens(serverUrl)) {
     throw new ParleyError(
       'config-invalid',
       `Tokens are sent over https only, and ${serverUrl.origin} is not. Use its https URL.`,
     );
   }
   return new ServerAuthorizer(serverUrl, options);
+}
+
+/** True for a server that tokens can be sent to safely: by https, or on this machine. */
+export function mayHaveTokens(serverUrl: URL): boolean {
+  return serverUrl.protocol === 'https:' || (serverUrl.protocol === 'http:' && isLoopbackUrl(serverUrl));
 }
 
 class ServerAuthorizer implements OAuthAuthorizer {
@@ -108,6 +125,7 @@ class ServerAuthorizer implements OAuthAuthorizer {
       name,
       store,
       client,
+      account = DEFAULT_ACCOUNT,
       grant = { kind: 'code' },
       interact,
       trustedHosts,
@@ -126,7 +144,7 @@ class ServerAuthorizer implements OAuthAuthorizer {
     });
     this.#growth = new GrowthLimit(clock);
     this.#guard = createGuard({ serverUrl, clock, ...(trustedHosts && { trustedHosts }), ...(resolve && { resolve }) });
-    this.#keeping = createKeeping(store, this.#server);
+    this.#keeping = createKeeping(store, this.#server, account);
     this.#means = { identity: client, grant, interact, guard: this.#guard, keeping: this.#keeping, now };
   }
 
@@ -174,15 +192,14 @@ class ServerAuthorizer implements OAuthAuthorizer {
     this.#proven(answer);
   }
 
-  async signIn({
-    challenge,
-    signal = never(),
-  }: { readonly challenge?: string | undefined; readonly signal?: AbortSignal } = {}): Promise<void> {
+  async signIn({ challenge, scopes = [], signal = never() }: SignInOptions = {}): Promise<void> {
     await this.#load();
-    const wanted = challengeOf(parseChallenges(challenge), 'dpop', 'bearer');
+    const asked = challengeOf(parseChallenges(challenge), 'dpop', 'bearer');
+    const wanted = [...scopesOf(asked?.params.get('scope')), ...scopes, ...(await this.#keeping.wanted())];
     const act = async (flow: AbortSignal) => {
-      const found = await this.#discover(wanted, flow);
-      await this.#obtain(found, wanted, scopesOf(wanted?.params.get('scope')), flow);
+      const found = await this.#discover(asked, flow);
+      await this.#obtain(found, asked, [...new Set(wanted)], flow);
+      await this.#keeping.saveWanted([]);
     };
     await this.#share(this.#authorization(), act, signal).catch((error: unknown) => {
       throw this.#explained(error);
@@ -192,6 +209,7 @@ class ServerAuthorizer implements OAuthAuthorizer {
   async signOut({ signal = never() }: { readonly signal?: AbortSignal } = {}): Promise<void> {
     const kept = await this.#keeping.load();
     this.#current = undefined;
+    await this.#keeping.saveWanted([]);
     if (kept === undefined) return;
     await this.#revoke(kept, signal).catch(() => {
       // They are forgotten here in any case.
@@ -263,7 +281,7 @@ class ServerAuthorizer implements OAuthAuthorizer {
     }
     const current = this.#current;
     const canRenew = current?.tokens.refreshToken !== undefined && this.#unproven === undefined;
-    if (!canRenew) this.#checkPerson('wants you to sign in');
+    if (!canRenew) this.#checkPerson();
     const found = await this.#discover(challenge, signal);
     if (canRenew && this.#isFor(found, current)) {
       const renewed = await renew(current, this.#means, signal);
@@ -285,7 +303,9 @@ class ServerAuthorizer implements OAuthAuthorizer {
     if (wanted.every((scope) => requested.includes(scope))) return 'refused';
     if (wanted.length > MAX_SCOPES || text.length > MAX_SCOPE_TEXT || !this.#growth.allows(answer.operation)) return 'refused';
     const act = async (flow: AbortSignal) => {
-      this.#checkPerson('wants more rights');
+      // Whoever signs in next is asked for these too.
+      if (this.#isUnattended()) await this.#keeping.saveWanted(wanted);
+      this.#checkPerson(' wants more rights');
       await this.#obtain(await this.#discover(challenge, flow), challenge, wanted, flow);
     };
     await this.#share(authorization, act, signal).catch((error: unknown) => {
@@ -325,14 +345,15 @@ class ServerAuthorizer implements OAuthAuthorizer {
       const question: Question = { kind: 'issuer-changed', server: this.#server, from: earlier.issuer, to: server.issuer };
       if (!(await this.#confirm(question, signal))) {
         const change = `${shown(server.issuer)} instead of ${shown(earlier.issuer)}`;
-        throw this.#needsPerson(`now has another authorization server: ${change}. Nothing was sent there`);
+        throw this.#needsPerson(` now has another authorization server, ${change}; nothing was sent there`);
       }
       await this.#keeping.forget(earlier);
       earlier = undefined;
     }
-    this.#checkPerson('wants you to sign in');
-    const basic = wanted.length > 0 ? wanted : (found.scopes ?? []);
-    const scopes = new Set([...(earlier?.tokens.requested ?? []), ...basic]);
+    this.#checkPerson();
+    const own = this.#options.scopes ?? [];
+    const basic = wanted.length > 0 || own.length > 0 ? wanted : (found.scopes ?? []);
+    const scopes = new Set([...(earlier?.tokens.requested ?? []), ...own, ...basic]);
     const supported = server.scopes_supported;
     // It is no scope of the resource, so the authorization server alone knows whether there is one.
     if (this.#means.grant.kind === 'code' && supported?.includes('offline_access')) scopes.add('offline_access');
@@ -378,14 +399,18 @@ class ServerAuthorizer implements OAuthAuthorizer {
     return this.#flows.share({ key: instead, isDone: isReplaced, act, signal });
   }
 
-  #checkPerson(why: string): void {
-    if (this.#means.grant.kind === 'code' && this.#means.interact === undefined) throw this.#needsPerson(why);
+  #isUnattended(): boolean {
+    return this.#means.grant.kind === 'code' && this.#means.interact === undefined;
+  }
+
+  #checkPerson(why = ''): void {
+    if (this.#isUnattended()) throw this.#needsPerson(why);
   }
 
   #needsPerson(why: string): ParleyError {
     const { name } = this.#options;
-    const remedy = name === undefined ? 'Sign in where a person can be asked.' : `Run \`parley mcp login ${name}\`.`;
-    return new ParleyError('auth-required', `${this.#label} ${why}. ${remedy}`);
+    const remedy = name === undefined ? 'sign in where a person can be asked' : `run \`parley mcp login ${name}\``;
+    return new ParleyError('auth-required', `${this.#label}${why}: sign-in needed: ${remedy}.`);
   }
 
   /** The same fault with what the caller may want to know about the refusal. */

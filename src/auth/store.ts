@@ -5,13 +5,16 @@ import { abortError, type JsonObject } from '../jsonrpc/index.ts';
 
 /**
  * What a value belongs to. `sign-in`: which issuer, client and resource a server's tokens are for. `tokens`: the tokens
- * themselves. `client`: a registration of ours at an issuer.
+ * themselves. `wanted`: scopes a server asked for when there was nobody to consent. `accounts`: which accounts a server is used
+ * with. `client`: a registration of ours at an issuer. `account` is absent for the one that has no name of its own.
  */
 export type StoreName =
-  | { readonly kind: 'sign-in'; readonly server: string }
+  | { readonly kind: 'sign-in' | 'wanted'; readonly server: string; readonly account?: string }
+  | { readonly kind: 'accounts'; readonly server: string }
   | {
       readonly kind: 'tokens';
       readonly server: string;
+      readonly account?: string;
       readonly issuer: string;
       readonly clientId: string;
       readonly resource: string;
