@@ -70,8 +70,27 @@ export interface Origin {
   readonly requestId?: RequestId;
   /** The HTTP status it came with, when not 200. */
   readonly status?: number;
-  /** Server end of HTTP: the request's headers in lower case, and who was authenticated. */
+  /** Server end of HTTP: the request's headers in lower case. Without credentials when `identity` is there. */
   readonly headers?: Readonly<Record<string, string | string[] | undefined>>;
+  /** Who was authenticated. */
+  readonly identity?: Identity;
+}
+
+/** Who makes a request, as credentials that were checked say. Holds none of them. */
+export interface Identity {
+  /** One text for this one and nobody else, never empty: sessions, tasks and sealed states are good for nobody else. */
+  readonly principal: string;
+  /** Who vouches for it. */
+  readonly issuer: string;
+  /** On whose behalf, where it is not the client's own. */
+  readonly subject?: string;
+  /** Through which client. */
+  readonly clientId?: string;
+  readonly scopes: readonly string[];
+  /** Milliseconds since 1970 from when on it has to be shown anew. */
+  readonly expiresAt?: number;
+  /** All that the credentials say. */
+  readonly claims: Readonly<Record<string, unknown>>;
 }
 
 export interface Problem {

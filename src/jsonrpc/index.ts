@@ -1,4 +1,15 @@
-export type { Channel, ChannelTerms, Ending, OpenOptions, Origin, Problem, Receiver, SendOptions, Transport } from './channel.ts';
+export type {
+  Channel,
+  ChannelTerms,
+  Ending,
+  Identity,
+  OpenOptions,
+  Origin,
+  Problem,
+  Receiver,
+  SendOptions,
+  Transport,
+} from './channel.ts';
 export {
   isObject,
   isRequestId,

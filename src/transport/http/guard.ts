@@ -62,7 +62,7 @@ export function createGuard(options: GuardOptions): Guard {
       const { origin, 'access-control-request-headers': wanted } = request.headers;
       if (origin === undefined) return false;
       response.setHeader('Access-Control-Allow-Origin', origin);
-      response.setHeader('Access-Control-Expose-Headers', 'Mcp-Session-Id');
+      response.setHeader('Access-Control-Expose-Headers', 'Mcp-Session-Id, WWW-Authenticate');
       if (request.method !== 'OPTIONS') return false;
       response.setHeader('Access-Control-Allow-Methods', 'GET, POST, DELETE');
       // The page is one of those configured, and no credentials are allowed: which headers it sends does not matter.

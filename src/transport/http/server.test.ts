@@ -302,7 +302,7 @@ describe('the checks before a message is looked at', () => {
     expect(preflight.headers['access-control-allow-credentials']).toBeUndefined();
     const answer = await post(url, ask('tool'), page);
     expect(answer.headers['access-control-allow-origin']).toBe('https://app.example.com');
-    expect(answer.headers['access-control-expose-headers']).toBe('Mcp-Session-Id');
+    expect(answer.headers['access-control-expose-headers']).toBe('Mcp-Session-Id, WWW-Authenticate');
   });
 
   it.each([

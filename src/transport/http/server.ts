@@ -4,10 +4,11 @@ import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ParleyError } from '../../errors.ts';
 import { silent, systemClock, type Clock, type Log } from '../../base/index.ts';
-import { rpcCode, sort, type Message, type RequestId } from '../../jsonrpc/index.ts';
+import { rpcCode, sort, type Identity, type Message, type Origin, type RequestId } from '../../jsonrpc/index.ts';
 import { createSseEndpoints, type SseEndpoints } from '../sse/server.ts';
 import { readJson } from './body.ts';
 import { Exchange, type ExchangeOptions } from './exchange.ts';
+import { answerDocument, handedOn, isPermitted, passGate, type Gate } from './gate.ts';
 import { createGuard, type Guard, type GuardOptions } from './guard.ts';
 import { openServer, type ListenOptions, type OpenServer } from './listen.ts';
 import { readable, type Readable } from './media.ts';
@@ -32,12 +33,16 @@ export interface HttpListenerOptions extends GuardOptions {
   readonly takeMs?: number;
   /** Sessions at once. Default 1,024. */
   readonly maxSessions?: number;
+  /** Sessions at once of one who was let in by the gate. Default 64. */
+  readonly maxSessionsEach?: number;
   /** Milliseconds after which a session without a connection ends. Default 30 minutes. */
   readonly sessionIdleMs?: number;
   /** What a session keeps of its streams for clients that come back. Defaults 1,000 events and 4 MiB. */
   readonly maxHeldEvents?: number;
   readonly maxHeldBytes?: number;
-  /** Says who makes a request, which was authenticated before; a session serves only who opened it. */
+  /** Who may come in, and as whom. Default: everybody who passes the checks of Host and Origin, as nobody in particular. */
+  readonly gate?: Gate;
+  /** Says who makes a request that was authenticated before, where no gate does; a session serves only who opened it. */
   readonly principal?: (request: IncomingMessage) => string;
   readonly clock?: Clock;
   /** A new session id that cannot be guessed: visible ASCII. */
@@ -163,17 +168,25 @@ class Listener implements HttpListener {
     if (refusal !== undefined) return refuse(response, 403, refusal);
     if (this.#guard.answerCors(request, response)) return;
     if (this.#closed !== undefined) return refuse(response, 503, CLOSING, { code: rpcCode.internalError });
-    if (pathOf(request) !== this.#path) {
+    const { gate } = this.#options;
+    const path = pathOf(request);
+    if (answerDocument(gate, request, response, path)) return;
+    if (path !== this.#path) {
       if (this.#sse?.handle(request, response) === true) return;
       return refuse(response, 404, 'There is no MCP endpoint at this path.');
     }
+    const serve = (identity: Identity | undefined) => this.#dispatch(request, response, identity);
+    passGate(gate, request, response, serve, { fail: (error) => this.#fail(response, error) });
+  }
+
+  #dispatch(request: IncomingMessage, response: ServerResponse, identity: Identity | undefined): void {
     switch (request.method) {
       case 'POST':
-        return this.#post(request, response);
+        return this.#post(request, response, identity);
       case 'GET':
-        return this.#withSession(request, response, (session) => this.#listenStanding(session, request, response));
+        return this.#withSession(request, response, identity, (session) => this.#listenStanding(session, request, response));
       case 'DELETE':
-        return this.#withSession(request, response, (session) => {
+        return this.#withSession(request, response, identity, (session) => {
           session.end({ by: 'lost', error: new ParleyError('closed', 'The client ended the session.') });
           response.writeHead(204).end();
         });
@@ -182,11 +195,13 @@ class Listener implements HttpListener {
     }
   }
 
-  #post(request: IncomingMessage, response: ServerResponse): void {
+  #post(request: IncomingMessage, response: ServerResponse, identity: Identity | undefined): void {
     const form = readable(request.headers.accept);
     if (form === undefined) return refuse(response, 406, 'Accept must allow application/json or text/event-stream.');
     readJson(request, response, this.#maxBodyBytes, (value) =>
-      this.#attempt(response, () => this.#serve(value, form, request, response)),
+      this.#attempt(response, () => {
+        if (isPermitted(this.#options.gate, identity, value, response)) this.#serve(value, form, request, response, identity);
+      }),
     );
   }
 
@@ -195,15 +210,26 @@ class Listener implements HttpListener {
     try {
       act();
     } catch (error) {
-      this.#log('error', 'A request could not be served.', { error });
-      refuse(response, 500, 'Internal error', { code: rpcCode.internalError });
+      this.#fail(response, error);
     }
   }
 
-  #serve(value: unknown, form: Readable, request: IncomingMessage, response: ServerResponse): void {
+  #fail(response: ServerResponse, error: unknown): void {
+    this.#log('error', 'A request could not be served.', { error });
+    refuse(response, 500, 'Internal error', { code: rpcCode.internalError });
+  }
+
+  #serve(
+    value: unknown,
+    form: Readable,
+    request: IncomingMessage,
+    response: ServerResponse,
+    identity: Identity | undefined,
+  ): void {
     if (this.#closed !== undefined) return refuse(response, 503, CLOSING, { code: rpcCode.internalError });
     const { profile, accept } = this.#options;
-    const { headers } = request;
+    const headers = handedOn(request.headers, identity);
+    const origin: Origin = identity === undefined ? { headers } : { headers, identity };
     const inspection = profile.inspect(value, headers);
     if (inspection.kind === 'refuse') return refuseAs(response, inspection);
     const messages = readMessages(value);
@@ -216,7 +242,7 @@ class Listener implements HttpListener {
       case 'single': {
         if (only === undefined || !('method' in only))
           return refuse(response, 400, 'The body must be one request or notification.');
-        const exchange = new Exchange(only, { headers }, response, form, this.#exchangeOptions);
+        const exchange = new Exchange(only, origin, response, form, this.#exchangeOptions);
         accept(exchange, { era: 'single', headers });
         if (!('id' in only)) sendAccepted(response);
         return;
@@ -226,38 +252,41 @@ class Listener implements HttpListener {
           return refuse(response, 400, 'A session is opened by one request.');
         }
         const { priming = 'send' } = inspection;
-        const session = this.#open(request, response);
-        return session?.post(request, response, { messages, shape: 'one', readable: form, priming }, 'opening');
+        const session = this.#open(request, response, identity);
+        return session?.post(origin, response, { messages, shape: 'one', readable: form, priming }, 'opening');
       }
       case 'session': {
-        const session = this.#find(request);
+        const session = this.#find(request, identity);
         if (session === undefined) {
           if (headers[SESSION_ID] === undefined) return refuse(response, 400, 'The Mcp-Session-Id header is missing.');
           return refuse(response, 404, UNKNOWN_SESSION);
         }
         const { priming = 'send' } = inspection;
         const shape = only === undefined ? 'many' : 'one';
-        return session.post(request, response, { messages, shape, readable: form, priming });
+        return session.post(origin, response, { messages, shape, readable: form, priming });
       }
       default:
         inspection satisfies never;
     }
   }
 
-  #open(request: IncomingMessage, response: ServerResponse): Session | undefined {
+  #open(request: IncomingMessage, response: ServerResponse, identity: Identity | undefined): Session | undefined {
     const {
       accept,
       maxSessions = 1_024,
+      maxSessionsEach = 64,
       sessionIdleMs = 30 * 60_000,
       maxHeldEvents = 1_000,
       maxHeldBytes = 4 * MIB,
     } = this.#options;
-    if (this.#sessions.size >= maxSessions) {
+    const principal = this.#principal(request, identity);
+    const own = () => [...this.#sessions.values()].filter((session) => session.principal === principal).length;
+    if (this.#sessions.size >= maxSessions || (identity !== undefined && own() >= maxSessionsEach)) {
       refuse(response, 503, 'There are too many sessions. Try again later.');
       return undefined;
     }
     const id = this.#options.newId?.() ?? randomBytes(32).toString('hex');
-    const session = new Session(id, this.#principal(request), {
+    const session = new Session(id, principal, {
       clock: this.#clock,
       ...this.#limits,
       idleMs: sessionIdleMs,
@@ -267,7 +296,7 @@ class Listener implements HttpListener {
     });
     this.#sessions.set(id, session);
     try {
-      accept(session, { era: 'session', headers: request.headers });
+      accept(session, { era: 'session', headers: handedOn(request.headers, identity) });
     } catch (error) {
       void session.close();
       throw error;
@@ -276,11 +305,17 @@ class Listener implements HttpListener {
   }
 
   /** Serves a GET or DELETE for the session it names. Without one it comes from an era that has no sessions. */
-  #withSession(request: IncomingMessage, response: ServerResponse, serve: (session: Session) => void): void {
+  #withSession(
+    request: IncomingMessage,
+    response: ServerResponse,
+    identity: Identity | undefined,
+    serve: (session: Session) => void,
+  ): void {
+    if (!isPermitted(this.#options.gate, identity, undefined, response)) return;
     if (request.headers[SESSION_ID] === undefined) {
       return refuse(response, 405, 'Only POST is served without a session.', { headers: { Allow: 'POST' } });
     }
-    const session = this.#find(request);
+    const session = this.#find(request, identity);
     if (session === undefined) return refuse(response, 404, UNKNOWN_SESSION);
     const refusal = this.#options.profile.check?.(request.headers);
     if (refusal !== undefined) return refuseAs(response, refusal);
@@ -297,13 +332,13 @@ class Listener implements HttpListener {
   }
 
   /** The session a request names, when it is its own. */
-  #find(request: IncomingMessage): Session | undefined {
+  #find(request: IncomingMessage, identity: Identity | undefined): Session | undefined {
     const session = this.#sessions.get(String(request.headers[SESSION_ID]));
-    return session?.principal === this.#principal(request) ? session : undefined;
+    return session?.principal === this.#principal(request, identity) ? session : undefined;
   }
 
-  #principal(request: IncomingMessage): string {
-    return this.#options.principal?.(request) ?? '';
+  #principal(request: IncomingMessage, identity: Identity | undefined): string {
+    return identity?.principal ?? this.#options.principal?.(request) ?? '';
   }
 }
 

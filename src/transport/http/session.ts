@@ -1,6 +1,6 @@
 // One session of Streamable HTTP up to 2025-11-25: a channel made of many requests. Replies, and what is related to a request,
 // go out on the response to the POST that brought it; all else on the standing stream a client opens by GET.
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import { ParleyError } from '../../errors.ts';
 import type { Clock, Timer } from '../../base/index.ts';
 import type {
@@ -129,7 +129,7 @@ export class Session implements SessionChannel {
   }
 
   /** Takes the messages of a POST. `opening`: it is the one that opened this session, and the answer carries the id. */
-  post(request: IncomingMessage, response: ServerResponse, posted: Posted, opening?: 'opening'): void {
+  post(origin: Origin, response: ServerResponse, posted: Posted, opening?: 'opening'): void {
     const { messages, readable, shape, priming } = posted;
     const waiting = new Set<RequestId>();
     for (const message of messages) {
@@ -158,7 +158,6 @@ export class Session implements SessionChannel {
       for (const id of waiting) this.#posts.set(id, post);
       if (opening !== undefined) this.#opening = post;
     }
-    const origin: Origin = { headers: request.headers };
     for (const message of messages) this.#inbox.take(message, origin);
     if (!hasRequests) sendAccepted(response);
   }

@@ -4,9 +4,18 @@ import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ParleyError } from '../../errors.ts';
 import { silent, systemClock, type Clock, type Log } from '../../base/index.ts';
-import type { Channel, Ending, Message, Origin, Receiver } from '../../jsonrpc/index.ts';
+import {
+  rpcCode,
+  type Channel,
+  type Ending,
+  type Identity,
+  type Message,
+  type Origin,
+  type Receiver,
+} from '../../jsonrpc/index.ts';
 import { encodeEvent } from '../framing/event-stream.ts';
 import { readJson } from '../http/body.ts';
+import { handedOn, isPermitted, passGate, type Gate } from '../http/gate.ts';
 import { createGuard, type GuardOptions } from '../http/guard.ts';
 import { Inbox } from '../http/inbox.ts';
 import { readable } from '../http/media.ts';
@@ -28,7 +37,9 @@ export interface SseEndpointsOptions extends GuardOptions {
   readonly takeMs?: number;
   /** Sessions at once. Default 1,024. */
   readonly maxSessions?: number;
-  /** Says who makes a request, which was authenticated before; a session serves only who opened it. */
+  /** Who may come in, and as whom. Default: everybody who passes the checks of Host and Origin, as nobody in particular. */
+  readonly gate?: Gate;
+  /** Says who makes a request that was authenticated before, where no gate does; a session serves only who opened it. */
   readonly principal?: (request: IncomingMessage) => string;
   readonly clock?: Clock;
   /** A new session id that cannot be guessed: characters that need no escape in a URL. */
@@ -54,35 +65,40 @@ const MIB = 1_048_576;
  */
 export function createSseEndpoints(options: SseEndpointsOptions): SseEndpoints {
   const { accept, path = '/sse', messagePath = '/messages', maxBodyBytes = 4 * MIB, maxSessions = 1_024 } = options;
-  const { principal = () => '', newId = () => randomBytes(32).toString('hex'), clock = systemClock } = options;
+  const { gate, principal = () => '', newId = () => randomBytes(32).toString('hex'), clock = systemClock } = options;
   const { maxBufferedBytes = 4 * MIB, takeMs = 60_000, log = silent } = options;
   const guard = createGuard(options);
   const sessions = new Map<string, { readonly line: SseLine; readonly principal: string }>();
 
-  function open(request: IncomingMessage, response: ServerResponse): void {
+  const principalOf = (request: IncomingMessage, identity: Identity | undefined) => identity?.principal ?? principal(request);
+
+  function open(request: IncomingMessage, response: ServerResponse, identity: Identity | undefined): void {
+    if (!isPermitted(gate, identity, undefined, response)) return;
     const form = readable(request.headers.accept);
     if (form === undefined || form === 'json') return refuse(response, 406, 'Accept must allow text/event-stream.');
     if (sessions.size >= maxSessions) return refuse(response, 503, 'There are too many sessions. Try again later.');
     const id = newId();
     const line = new SseLine(response, { clock, maxBufferedBytes, takeMs, onEnd: () => sessions.delete(id) });
-    sessions.set(id, { line, principal: principal(request) });
+    sessions.set(id, { line, principal: principalOf(request, identity) });
     line.announce(`${messagePath}?sessionId=${id}`);
     try {
-      accept(line, { era: 'sse', headers: request.headers });
+      accept(line, { era: 'sse', headers: handedOn(request.headers, identity) });
     } catch (error) {
       log('error', 'A stream could not be served.', { error });
       void line.close();
     }
   }
 
-  function post(request: IncomingMessage, response: ServerResponse, query: string): void {
+  function post(request: IncomingMessage, response: ServerResponse, query: string, identity: Identity | undefined): void {
     const id = new URLSearchParams(query).get('sessionId');
     if (id === null) return refuse(response, 400, 'The sessionId is missing in the query.');
     const session = sessions.get(id);
-    if (session?.principal !== principal(request))
+    if (session?.principal !== principalOf(request, identity))
       return refuse(response, 404, 'This session is not known here: its stream is closed.');
     readJson(request, response, maxBodyBytes, (value) => {
-      if (session.line.take(value, { headers: request.headers })) sendAccepted(response);
+      if (!isPermitted(gate, identity, value, response)) return;
+      const headers = handedOn(request.headers, identity);
+      if (session.line.take(value, identity === undefined ? { headers } : { headers, identity })) sendAccepted(response);
       else refuse(response, 503, 'The session is not ready yet.');
     });
   }
@@ -99,8 +115,18 @@ export function createSseEndpoints(options: SseEndpointsOptions): SseEndpoints {
       if (refusal !== undefined) refuse(response, 403, refusal);
       else if (guard.answerCors(request, response)) return true;
       else if (request.method !== method) refuse(response, 405, `Only ${method} is served here.`, { headers: { Allow: method } });
-      else if (pathname === path) open(request, response);
-      else post(request, response, query);
+      else {
+        const serve = (identity: Identity | undefined) => {
+          if (pathname === path) open(request, response, identity);
+          else post(request, response, query, identity);
+        };
+        passGate(gate, request, response, serve, {
+          fail(error) {
+            log('error', 'A request could not be served.', { error });
+            refuse(response, 500, 'Internal error', { code: rpcCode.internalError });
+          },
+        });
+      }
       return true;
     },
     async close() {
