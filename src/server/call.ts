@@ -1,5 +1,5 @@
 // One request while it is being answered: what it says, in which dialect, by whom, and the way back to that client.
-import type { JsonObject, Request, RequestId, RequestOptions } from '../jsonrpc/index.ts';
+import type { Identity, JsonObject, Request, RequestId, RequestOptions } from '../jsonrpc/index.ts';
 import { RpcError } from '../errors.ts';
 import { rpcCode } from '../jsonrpc/index.ts';
 import type { ClientFacts, InputRequest, LoggingLevel, RequestHeaders, ServerDialect } from '../protocol/index.ts';
@@ -14,6 +14,7 @@ export interface Call {
   /** The least severe level the client wants to hear of; undefined for none. */
   readonly logLevel: LoggingLevel | undefined;
   readonly headers: RequestHeaders | undefined;
+  readonly identity: Identity | undefined;
   readonly principal: string | undefined;
   readonly cancellation: Cancellation;
   readonly line: WayBack;

@@ -1,6 +1,6 @@
 // What a handler is given besides its arguments: who asks, whether they still wait, and ways to tell and ask them things.
 // Its functions may be taken out of it and used alone.
-import type { JsonObject } from '../jsonrpc/index.ts';
+import type { Identity, JsonObject } from '../jsonrpc/index.ts';
 import {
   LOGGING_LEVELS,
   metaKey,
@@ -29,9 +29,11 @@ export interface RequestInfo {
   /** As the client reports itself: for display, not for decisions. */
   readonly client: Implementation | undefined;
   readonly capabilities: ClientCapabilities;
-  /** Names in lower case; undefined on lines without headers. */
+  /** Names in lower case; undefined on lines without headers. Without credentials when `identity` is there. */
   readonly headers: RequestHeaders | undefined;
-  /** Who the `principal` option of the server says it is. */
+  /** Who was let in by the gate of the listener; undefined where there is none. */
+  readonly identity: Identity | undefined;
+  /** The principal of `identity`, or else who the `principal` option of the server says it is. */
   readonly principal: string | undefined;
   readonly meta: JsonObject;
 }
@@ -182,13 +184,14 @@ function safe<Answer>(answer: Promise<Answer>): Promise<Answer> {
 }
 
 /** What a handler may know of the request. */
-export function infoOf({ dialect, facts, headers, principal, request }: Call): RequestInfo {
+export function infoOf({ dialect, facts, headers, identity, principal, request }: Call): RequestInfo {
   return {
     era: dialect.era,
     revision: dialect.revision,
     client: facts.client,
     capabilities: facts.capabilities,
     headers,
+    identity,
     principal,
     meta: metaOf(request.params),
   };

@@ -1,7 +1,7 @@
 // What all lines of a server share: what it offers, in which dialects, and the one table from methods to answers.
 import { RpcError } from '../errors.ts';
 import type { Clock, Log } from '../base/index.ts';
-import { rpcCode, type JsonObject, type Request } from '../jsonrpc/index.ts';
+import { rpcCode, type JsonObject, type Origin, type Request } from '../jsonrpc/index.ts';
 import {
   declares,
   extension,
@@ -101,8 +101,9 @@ export class Core {
     return dialect;
   }
 
-  principal(headers: RequestHeaders | undefined): string | undefined {
-    return headers === undefined ? undefined : this.#options.principal?.(headers);
+  /** Whom a request is from; who was authenticated is not asked about again. */
+  principal({ identity, headers }: Origin): string | undefined {
+    return identity?.principal ?? (headers === undefined ? undefined : this.#options.principal?.(headers));
   }
 
   /** What a greeting of either era says of the server. */
@@ -134,12 +135,8 @@ export class Core {
   }
 
   /** Reads a modern request, and answers it. @throws RpcError what is wrong with it */
-  serve(
-    request: Request,
-    headers: RequestHeaders | undefined,
-    cancellation: Cancellation,
-    line: WayBack,
-  ): Promise<JsonObject> | JsonObject {
+  serve(request: Request, origin: Origin, cancellation: Cancellation, line: WayBack): Promise<JsonObject> | JsonObject {
+    const { headers, identity } = origin;
     const facts = readModern(request, headers);
     return this.answer({
       request,
@@ -148,7 +145,8 @@ export class Core {
       facts,
       logLevel: facts.logLevel,
       headers,
-      principal: this.principal(headers),
+      identity,
+      principal: this.principal(origin),
       cancellation,
       line,
       sealer: this.sealer,

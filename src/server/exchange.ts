@@ -13,6 +13,8 @@ import {
 import type { Cancellation, WayBack } from './call.ts';
 import type { Core } from './core.ts';
 
+const NOWHERE: Origin = {};
+
 export class SingleExchange implements WayBack, Cancellation {
   readonly #core: Core;
   readonly #channel: Channel;
@@ -78,7 +80,7 @@ export class SingleExchange implements WayBack, Cancellation {
     let finished = () => {};
     try {
       finished = this.#core.begin();
-      reply = { jsonrpc: '2.0', id, result: await this.#core.serve(request, origin?.headers, this, this) };
+      reply = { jsonrpc: '2.0', id, result: await this.#core.serve(request, origin ?? NOWHERE, this, this) };
     } catch (error) {
       const { code, message, data } = this.#core.failure(error, request, this);
       reply = { jsonrpc: '2.0', id, error: data === undefined ? { code, message } : { code, message, data } };

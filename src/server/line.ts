@@ -6,6 +6,7 @@ import {
   rpcCode,
   type Channel,
   type JsonObject,
+  type Origin,
   type Peer,
   type Request,
   type RequestContext,
@@ -22,7 +23,6 @@ import {
   readInitialize,
   type ClientFacts,
   type LoggingLevel,
-  type RequestHeaders,
   type ServerDialect,
 } from '../protocol/index.ts';
 import { invalidParams, stringParam, type Cancellation, type WayBack } from './call.ts';
@@ -85,13 +85,13 @@ export class Line implements WayBack {
     return this.#peer.close();
   }
 
-  async #answer(request: Request, { signal, origin }: RequestContext): Promise<JsonObject> {
+  async #answer(request: Request, { signal, origin = {} }: RequestContext): Promise<JsonObject> {
     const finished = this.#core.begin();
     const cancellation = new SignalCancellation(signal);
     try {
       return await (this.#isModern(request)
-        ? this.#answerModern(request, origin?.headers, cancellation)
-        : this.#answerLegacy(request, origin?.headers, cancellation));
+        ? this.#answerModern(request, origin, cancellation)
+        : this.#answerLegacy(request, origin, cancellation));
     } catch (error) {
       throw this.#core.failure(error, request, cancellation);
     } finally {
@@ -108,22 +108,18 @@ export class Line implements WayBack {
     return metaKey.clientCapabilities in meta || eras?.includes('legacy') === false;
   }
 
-  async #answerModern(request: Request, headers: RequestHeaders | undefined, cancellation: Cancellation): Promise<JsonObject> {
-    if (request.method !== method.listen) return this.#core.serve(request, headers, cancellation, this);
+  async #answerModern(request: Request, origin: Origin, cancellation: Cancellation): Promise<JsonObject> {
+    if (request.method !== method.listen) return this.#core.serve(request, origin, cancellation, this);
     if (this.#listening >= MAX_LISTENING) throw tooMany('subscriptions on this line', MAX_LISTENING);
     this.#listening++;
     try {
-      return await this.#core.serve(request, headers, cancellation, this);
+      return await this.#core.serve(request, origin, cancellation, this);
     } finally {
       this.#listening--;
     }
   }
 
-  #answerLegacy(
-    request: Request,
-    headers: RequestHeaders | undefined,
-    cancellation: Cancellation,
-  ): Promise<JsonObject> | JsonObject {
+  #answerLegacy(request: Request, origin: Origin, cancellation: Cancellation): Promise<JsonObject> | JsonObject {
     const { method: name, params = {} } = request;
     if (name === method.initialize) return this.#initialize(params);
     if (name === method.ping) return {};
@@ -137,9 +133,11 @@ export class Line implements WayBack {
       return {};
     }
     const { dialect, facts, logLevel } = session;
-    const principal = this.#core.principal(headers);
+    const principal = this.#core.principal(origin);
+    const { headers, identity } = origin;
     const { sealer } = this.#core;
-    return this.#core.answer({ request, params, dialect, facts, logLevel, headers, principal, cancellation, line: this, sealer });
+    const known = { request, params, dialect, facts, logLevel, headers, identity, principal };
+    return this.#core.answer({ ...known, cancellation, line: this, sealer });
   }
 
   #initialize(params: JsonObject): JsonObject {

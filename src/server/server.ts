@@ -49,7 +49,10 @@ export interface ServerOptions {
    * same clients. Default: random, for this process alone.
    */
   readonly stateKey?: string | Uint8Array;
-  /** Says who makes a request, from its headers: the state of questions, and tasks, are good for nobody else. */
+  /**
+   * Says who makes a request, from its headers, where no gate has found out: the state of questions, and tasks, are good for
+   * nobody else.
+   */
   readonly principal?: (headers: RequestHeaders) => string | undefined;
   /** Hears of faults of handlers and of what was wrong on lines. */
   readonly log?: Log;
