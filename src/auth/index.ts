@@ -19,3 +19,5 @@ export { browserInteraction, openBrowser, type BrowserOptions, type OpenBrowserO
 export { discover, type Discovery, type DiscoverOptions } from './discover.ts';
 export { createGuard, type Guard, type GuardOptions, type Resolver } from './guard.ts';
 export { parseChallenges, type Challenge } from './challenge.ts';
+export { requireBearer, type BearerOptions } from './bearer.ts';
+export type { TokenClaims, TokenVerifier, Verdict } from './verify.ts';

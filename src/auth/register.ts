@@ -55,7 +55,7 @@ export function standingAt(server: AuthorizationServer, identity: ClientIdentity
     }
     return {
       kind: 'known',
-      client: { clientId: registered.clientId, authentication: chosen(registered.authentication, server) },
+      client: { clientId: registered.clientId, authentication: authenticationAt(registered.authentication, server) },
     };
   }
   if (metadataUrl !== undefined && server['client_id_metadata_document_supported'] === true) {
@@ -128,7 +128,8 @@ function preferredMethod(server: AuthorizationServer): string {
   return supported === undefined ? 'none' : (ours.find((method) => supported.includes(method)) ?? 'none');
 }
 
-function chosen(given: RegisteredClient['authentication'], server: AuthorizationServer): ClientAuthentication {
+/** How a registered client authenticates at `server`. */
+export function authenticationAt(given: RegisteredClient['authentication'], server: AuthorizationServer): ClientAuthentication {
   if (given === undefined) return { method: 'none' };
   if ('method' in given) return given;
   const supported = server.token_endpoint_auth_methods_supported ?? ['client_secret_basic'];

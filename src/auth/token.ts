@@ -132,7 +132,7 @@ export async function tokensByEnterprise(request: TokenRequest, provider: Identi
       authenticate,
       TOKEN_EXCHANGE,
       parameters,
-      over(guard, signal),
+      overGuard(guard, signal),
     );
     return oauth.processGenericTokenEndpointResponse(vouching, client, response, { recognizedTokenTypes: { n_a: () => {} } });
   });
@@ -152,7 +152,7 @@ export async function revoke(
     const authenticate = await authenticationOf(request.client.authentication);
     const client = { client_id: request.client.clientId };
     await oauth.processRevocationResponse(
-      await oauth.revocationRequest(server, client, authenticate, token, over(guard, signal)),
+      await oauth.revocationRequest(server, client, authenticate, token, overGuard(guard, signal)),
     );
   });
 }
@@ -178,7 +178,7 @@ async function ask(request: TokenRequest, send: Send): Promise<Tokens> {
   const client = { client_id: request.client.clientId };
   const answer = await faultless(server, async () => {
     const authenticate = await authenticationOf(request.client.authentication);
-    const options = { ...over(guard, signal), ...(dpop === undefined ? {} : { DPoP: dpop.handle }) };
+    const options = { ...overGuard(guard, signal), ...(dpop === undefined ? {} : { DPoP: dpop.handle }) };
     const attempt = async () =>
       oauth.processGenericTokenEndpointResponse(server, client, await send(server, client, authenticate, options));
     return attempt().catch((error: unknown) => {
@@ -216,7 +216,7 @@ function parametersOf({ resource, scopes }: TokenRequest): Record<string, string
 }
 
 /** Sends the library's requests under the guard, which decides about plain HTTP. */
-function over(guard: Guard, signal: AbortSignal) {
+export function overGuard(guard: Guard, signal: AbortSignal) {
   return {
     // eslint-disable-next-line @typescript-eslint/no-deprecated -- it is not for tests alone: the guard allows loopback
     [oauth.allowInsecureRequests]: true,
@@ -225,7 +225,8 @@ function over(guard: Guard, signal: AbortSignal) {
   };
 }
 
-async function authenticationOf(authentication: ClientAuthentication): Promise<oauth.ClientAuth> {
+/** Resolves with the library's form of it. @throws ParleyError `config-invalid` for a key that is none */
+export async function authenticationOf(authentication: ClientAuthentication): Promise<oauth.ClientAuth> {
   switch (authentication.method) {
     case 'none':
       return oauth.None();
@@ -253,7 +254,7 @@ function basic(secret: string): oauth.ClientAuth {
 }
 
 /** Runs `act`, and turns what the library throws into a fault without any foreign text. */
-async function faultless<T>({ issuer }: oauth.AuthorizationServer, act: () => Promise<T>): Promise<T> {
+export async function faultless<T>({ issuer }: oauth.AuthorizationServer, act: () => Promise<T>): Promise<T> {
   try {
     return await act();
   } catch (error) {
