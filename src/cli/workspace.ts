@@ -168,6 +168,7 @@ export function sayState({ state, definition }: ServerStatus): string {
     case 'connecting':
       return state.error === undefined ? 'still connecting' : failure(state.error, definition.name);
     case 'waiting':
+    case 'needs-auth':
     case 'failed':
       return failure(state.error, definition.name);
     case 'idle':

@@ -4,12 +4,13 @@ import { createFeed, systemClock, type Clock, type Feed, type Limits } from '../
 import { connect, createCache, type InputHandlers, type News, type Session } from '../client/index.ts';
 import { abortError } from '../jsonrpc/index.ts';
 import type { Revision } from '../protocol/index.ts';
+import type { Authorizer } from '../transport/index.ts';
 import { createGrants, denyAll, queueApprover, type Approver } from './approval/index.ts';
-import { expandServer, type HostConfig, type ServerDefinition, type Surroundings } from './config/index.ts';
+import { expandServer, type HostConfig, type ServerConfig, type ServerDefinition, type Surroundings } from './config/index.ts';
 import { Connection, Lister, openTransport, type ConnectionState } from './connections/index.ts';
 import { createLockCheck, type Lock, type LockCheck } from './lock/index.ts';
 import { readRules } from './policy/index.ts';
-import { createRegistry, type Registry, type RegistryChange } from './registry/index.ts';
+import { createRegistry, parseName, type Registry, type RegistryChange } from './registry/index.ts';
 import { createRouter, type CallRecord, type Router } from './router/index.ts';
 import { createSpill, type Spill } from './trust/index.ts';
 
@@ -26,6 +27,11 @@ export interface HostOptions {
   readonly mayLaunch?: (server: ServerDefinition) => boolean;
   /** What was reviewed of the servers: what is not as it stands there is not used. Default: nothing was. */
   readonly lock?: Lock | undefined;
+  /**
+   * Who signs requests to a server at a URL; asked each time a connection is opened, and not for a server whose configuration holds
+   * an Authorization header. Nothing here waits for a person unless the authorizer does. Default: nobody.
+   */
+  readonly authorizer?: (server: ServerConfig) => Authorizer | undefined | Promise<Authorizer | undefined>;
   /** What a server may ask of us; each handler is declared to it. Default: nothing. */
   readonly inputs?: (server: string) => InputHandlers;
   /** Where each server's stderr is kept, as `NAME.log`. */
@@ -134,7 +140,8 @@ export function openHost(options: HostOptions): Host {
     }
     const server = await expandServer(definition, { ...surroundings, signal });
     const remembered = revisions.get(name);
-    const session = await connect(openTransport(server, { logDir, limits }), {
+    const authorizer = signsItself(server) ? undefined : await options.authorizer?.(server);
+    const session = await connect(openTransport(server, { logDir, limits, authorizer }), {
       signal,
       clock,
       cache,
@@ -156,12 +163,13 @@ export function openHost(options: HostOptions): Host {
     if (state.type === 'ready') {
       state.session.news.subscribe((news) => events.emit({ type: 'news', server: name, news }));
       void member.lister.follow(state.session).then(() => settle(member));
-    } else if (state.type === 'waiting' || state.type === 'failed') {
+    } else if (state.type === 'waiting' || state.type === 'needs-auth' || state.type === 'failed') {
       member.lister.release();
       member.lister.markStale(state.error.message);
       settle(member);
     } else if (state.type === 'closed') {
       member.lister.release();
+      settle(member);
     }
     events.emit({ type: 'connection', server: name, state });
   }
@@ -195,6 +203,23 @@ export function openHost(options: HostOptions): Host {
     });
   }
 
+  /** Looks again at the servers that `typed` may mean and that wanted a sign-in; resolves with why the one it names still does. */
+  async function signedIn(typed: string, { signal }: { readonly signal?: AbortSignal }): Promise<Error | undefined> {
+    const named = parseName(typed, members).flatMap(({ server }) => server ?? []);
+    const absent = [...members.values()].filter(
+      ({ definition: { name }, connection }) =>
+        connection.state.type === 'needs-auth' && (named.length === 0 || named.includes(name)),
+    );
+    for (const member of absent) {
+      member.settled = false;
+      // What comes of it is seen in its state.
+      member.connection.session().catch(() => {});
+    }
+    await until(() => absent.every(({ settled }) => settled), signal ? { signal } : {});
+    const states = named.flatMap((server) => members.get(server)?.connection.state ?? []);
+    return states.find((state) => state.type === 'needs-auth')?.error;
+  }
+
   const allSettled = () => [...members.values()].every((member) => member.settled);
   const session = async (server: string, sessionOptions: { readonly signal?: AbortSignal } = {}) =>
     memberOf(server).connection.session(sessionOptions);
@@ -208,6 +233,7 @@ export function openHost(options: HostOptions): Host {
     settings: (server) => memberOf(server).definition,
     session,
     listed: (waiting) => until(allSettled, waiting),
+    signedIn,
     drift,
     record: (record) => events.emit({ type: 'call', record }),
   });
@@ -245,4 +271,9 @@ export function openHost(options: HostOptions): Host {
     close,
     [Symbol.asyncDispose]: close,
   };
+}
+
+/** True for a server that is sent credentials of its own, or is no server at a URL. */
+function signsItself(server: ServerConfig): boolean {
+  return server.kind !== 'http' || Object.keys(server.headers).some((name) => name.toLowerCase() === 'authorization');
 }

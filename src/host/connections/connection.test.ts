@@ -88,12 +88,35 @@ describe('a connection', () => {
     await expect(connection.session()).rejects.toMatchObject({ code: 'unreachable', details: { server: 's' } });
     server.state.refuse = undefined;
     await expect(connection.session()).resolves.toMatchObject({ era: 'modern' });
-    server.state.refuse = new ParleyError('auth-required', 'sign in');
+    server.state.refuse = new ParleyError('version-unsupported', 'no');
     await connection.restart();
     await settle();
     expect(connection.state.type).toBe('failed');
-    await expect(connection.session()).rejects.toMatchObject({ code: 'auth-required' });
+    await expect(connection.session()).rejects.toMatchObject({ code: 'version-unsupported' });
     expect(server.state.opens).toBe(3);
+  });
+
+  it('waits for a sign-in without a timer, and looks once for all calls that need the server', async () => {
+    const server = fakeServer();
+    server.state.refuse = new ParleyError('auth-required', 'Server "s": sign in.', { details: { challenge: 'Bearer x' } });
+    const { connection, clock } = hold(server);
+    connection.start();
+    await settle();
+    expect(connection.state).toMatchObject({
+      type: 'needs-auth',
+      error: { message: 'Server "s": sign in.', details: { server: 's', challenge: 'Bearer x' } },
+    });
+    clock.advance(3_600_000);
+    await settle();
+    expect([server.state.opens, clock.waiting]).toEqual([1, 0]);
+    const refused = await Promise.allSettled([connection.session(), connection.session()]);
+    expect(refused.map((each) => each.status === 'rejected' && (each.reason as ParleyError).code)).toEqual([
+      'auth-required',
+      'auth-required',
+    ]);
+    expect(server.state.opens).toBe(2);
+    server.state.refuse = undefined;
+    await expect(connection.session()).resolves.toMatchObject({ era: 'modern' });
   });
 
   it('still says why it failed while it tries again', async () => {

@@ -51,18 +51,20 @@ export class Connection {
   }
 
   /**
-   * Resolves with a session that is ready: waits for an attempt under way, and ends a back-off at once.
+   * Resolves with a session that is ready: waits for an attempt under way, ends a back-off at once, and where a sign-in was needed
+   * looks whether it still is.
    * @throws ParleyError why the server cannot be used
    */
   async session(options: { readonly signal?: AbortSignal } = {}): Promise<Session> {
     const { signal } = options;
     if (this.#state.type === 'idle') this.#move({ type: 'start' });
-    if (this.#state.type === 'waiting') this.#move({ type: 'retry' });
+    if (this.#state.type === 'waiting' || this.#state.type === 'needs-auth') this.#move({ type: 'retry' });
     while (this.#state.type === 'connecting') await this.#change(signal);
     switch (this.#state.type) {
       case 'ready':
         return this.#state.session;
       case 'waiting':
+      case 'needs-auth':
       case 'failed':
         throw this.#state.error;
       default:
@@ -165,5 +167,10 @@ function named(error: unknown, server: string): Error {
   if (!isParleyError(error))
     return new ParleyError('internal', `Server "${server}": ${String(error)}`, { cause: error, details: { server } });
   const { code, message, details, retryable, cause } = error;
-  return new ParleyError(code, `Server "${server}": ${message}`, { cause, retryable, details: { ...details, server } });
+  const subject = `Server "${server}"`;
+  return new ParleyError(code, message.startsWith(subject) ? message : `${subject}: ${message}`, {
+    cause,
+    retryable,
+    details: { ...details, server },
+  });
 }

@@ -2,13 +2,15 @@
 import { join } from 'node:path';
 import type { Limits } from '../../base/index.ts';
 import type { Transport } from '../../jsonrpc/index.ts';
-import { eitherTransport, httpTransport, sseTransport, stdioTransport } from '../../transport/index.ts';
+import { eitherTransport, httpTransport, sseTransport, stdioTransport, type Authorizer } from '../../transport/index.ts';
 import type { ServerConfig } from '../config/index.ts';
 
 export interface OpenTransportOptions {
   /** Where each server's stderr is kept, as `NAME.log`. */
   readonly logDir?: string | undefined;
   readonly limits?: Limits | undefined;
+  /** Who gives requests over HTTP their credentials. Default: the headers of `config` are all there is. */
+  readonly authorizer?: Authorizer | undefined;
 }
 
 /** The log file of the server called `name`. */
@@ -29,14 +31,16 @@ export function openTransport(config: ServerConfig, options: OpenTransportOption
       ...(options.logDir !== undefined && { logFile: serverLogFile(options.logDir, config.name) }),
     });
   }
+  const { authorizer, limits } = options;
   const { url, headers } = config;
+  const common = { ...limits, url, headers, ...(authorizer && { authorizer }) };
   switch (config.transport) {
     case 'http':
-      return httpTransport({ ...options.limits, url, headers });
+      return httpTransport(common);
     case 'sse':
-      return sseTransport({ ...options.limits, url, headers });
+      return sseTransport(common);
     case 'either':
-      return eitherTransport({ ...options.limits, url, headers });
+      return eitherTransport(common);
     default:
       return config.transport satisfies never;
   }

@@ -5,7 +5,8 @@ import type { Session } from '../../client/index.ts';
 import { MAX_LOSSES, next, type ConnectionEvent, type ConnectionState } from './state.ts';
 
 const session = {} as Session;
-const lasting = new ParleyError('auth-required', 'sign in');
+const lasting = new ParleyError('version-unsupported', 'no revision in common');
+const unknown = new ParleyError('auth-required', 'sign in', { details: { challenge: 'Bearer' } });
 const passing = new ParleyError('server-stopped', 'gone');
 const facts = (now = 0) => ({ now, delay: (attempt: number) => attempt * 1_000 });
 const run = (events: readonly ConnectionEvent[], from: ConnectionState = { type: 'idle' }) =>
@@ -44,6 +45,23 @@ describe('the life of a connection', () => {
     expect(state).toMatchObject({ type: 'waiting', attempt: 1 });
   });
 
+  it('waits for a sign-in without trying again by itself, until a call looks or a person asks', () => {
+    const needsAuth = { type: 'needs-auth', error: unknown, losses: [] };
+    const refused = { type: 'failed', error: unknown } as const;
+    expect(run([start, refused])).toEqual(needsAuth);
+    expect(run([start, failed, retry, refused, retry])).toEqual({ type: 'connecting', attempt: 1, losses: [], error: unknown });
+    expect(run([start, refused, start, failed, lost, connected])).toEqual(needsAuth);
+    expect(run([start, refused, { type: 'restart' }])).toEqual({ type: 'connecting', attempt: 1, losses: [] });
+  });
+
+  it('does not count a sign-in that became needed as a loss, and forgets none that was', () => {
+    const asked = { type: 'lost', error: unknown } as const;
+    const many = Array.from({ length: 3 * MAX_LOSSES }, () => [connected, asked, retry]).flat();
+    expect(run([start, ...many, connected, asked])).toEqual({ type: 'needs-auth', error: unknown, losses: [] });
+    const losses = Array.from({ length: MAX_LOSSES }, () => [connected, lost, retry]).flat();
+    expect(run([start, ...losses, connected, asked, retry, connected, lost])).toEqual({ type: 'failed', error: passing });
+  });
+
   it('starts afresh when a person asks', () => {
     expect(run([start, { type: 'failed', error: lasting }, { type: 'restart' }])).toEqual({
       type: 'connecting',
@@ -62,6 +80,8 @@ describe('the life of a connection', () => {
       { type: 'restart' },
       { type: 'stop' },
       { type: 'failed', error: lasting },
+      { type: 'failed', error: unknown },
+      { type: 'lost', error: unknown },
     );
     fc.assert(
       fc.property(fc.array(event, { maxLength: 60 }), (events) => {
@@ -69,9 +89,13 @@ describe('the life of a connection', () => {
         for (const each of events) {
           const after = next(state, each, facts());
           if (state.type === 'closed') expect(after.type).toBe('closed');
-          if (state.type === 'ready') expect(['ready', 'waiting', 'failed', 'connecting', 'closed']).toContain(after.type);
+          if (state.type === 'ready')
+            expect(['ready', 'waiting', 'needs-auth', 'failed', 'connecting', 'closed']).toContain(after.type);
           if (after.type === 'ready' && state.type !== 'ready')
             expect([state.type, each.type]).toEqual(['connecting', 'connected']);
+          if (after.type === 'needs-auth') expect(after.error).toBe(unknown);
+          // Nothing but a call or a person ends it.
+          if (state.type === 'needs-auth' && after !== state) expect(['retry', 'restart', 'stop']).toContain(each.type);
           if ('attempt' in after) expect(after.attempt).toBeLessThanOrEqual(6);
           if ('losses' in after) expect(after.losses.length).toBeLessThanOrEqual(MAX_LOSSES);
           state = after;

@@ -1,6 +1,6 @@
 // The life of a connection as a value, moved by one pure function. Effects (opening, timers, closing) belong to
 // `connection.ts`, which looks only at the state it is handed.
-import { isParleyError, RpcError } from '../../errors.ts';
+import { isParleyError, RpcError, type ParleyError } from '../../errors.ts';
 import type { Session } from '../../client/index.ts';
 
 export type ConnectionState =
@@ -17,6 +17,8 @@ export type ConnectionState =
       readonly retryAt: number;
       readonly losses: readonly number[];
     }
+  /** Wants a person to sign in, as `error` says, with the challenge in its details. Time does not mend it: the next call looks again. */
+  | { readonly type: 'needs-auth'; readonly error: ParleyError; readonly losses: readonly number[] }
   /** Given up until somebody acts. */
   | { readonly type: 'failed'; readonly error: Error }
   | { readonly type: 'closed' };
@@ -61,28 +63,40 @@ export function next(state: ConnectionState, event: ConnectionEvent, facts: Fact
         : state;
     case 'failed': {
       if (state.type !== 'connecting') return state;
+      if (isParleyError(event.error, 'auth-required')) return needsAuth(event.error, state.losses);
       if (!mayPass(event.error) || state.attempt >= MAX_ATTEMPTS) return { type: 'failed', error: event.error };
       return wait(event.error, state.attempt + 1, state.losses, facts);
     }
     case 'lost': {
       if (state.type !== 'ready') return state;
+      // A server that wants to know who asks is well.
+      if (isParleyError(event.error, 'auth-required')) return needsAuth(event.error, state.losses);
       const losses = [...state.losses.filter((at) => facts.now - at < LOSS_WINDOW_MS), facts.now];
       if (losses.length > MAX_LOSSES) return { type: 'failed', error: event.error };
       return wait(event.error, losses.length, losses, facts);
     }
     case 'retry':
-      if (state.type !== 'waiting') return state;
-      return { type: 'connecting', attempt: state.attempt, losses: state.losses, error: state.error };
+      if (state.type !== 'waiting' && state.type !== 'needs-auth') return state;
+      return {
+        type: 'connecting',
+        attempt: state.type === 'waiting' ? state.attempt : 1,
+        losses: state.losses,
+        error: state.error,
+      };
     default:
       return event satisfies never;
   }
+}
+
+function needsAuth(error: ParleyError, losses: readonly number[]): ConnectionState {
+  return { type: 'needs-auth', error, losses };
 }
 
 function wait(error: Error, attempt: number, losses: readonly number[], facts: Facts): ConnectionState {
   return { type: 'waiting', error, attempt, losses, retryAt: facts.now + facts.delay(attempt) };
 }
 
-/** True for faults that time may mend; a wrong command, a missing sign-in or an unknown revision is not among them. */
+/** True for faults that time may mend; a wrong command or an unknown revision is not among them. */
 function mayPass(error: Error): boolean {
   if (error instanceof RpcError) return false;
   if (!isParleyError(error)) return false;

@@ -66,6 +66,8 @@ export interface RouterParts {
   readonly session: (server: string, options: { readonly signal?: AbortSignal }) => Promise<Session>;
   /** Resolves when no first list is awaited any more. */
   readonly listed: (options: { readonly signal?: AbortSignal }) => Promise<void>;
+  /** Looks again at servers that wanted a sign-in, where `name` may be theirs; resolves with why the one it names still does. */
+  readonly signedIn: (name: string, options: { readonly signal?: AbortSignal }) => Promise<Error | undefined>;
   /** Whether a definition is what was reviewed of it. */
   readonly drift: LockCheck;
   readonly record: (record: CallRecord) => void;
@@ -200,12 +202,18 @@ export function createRouter(parts: RouterParts): Router {
   ) {
     let found = look();
     if (found.type === 'missing') {
+      const waiting = options.signal ? { signal: options.signal } : {};
+      let absent: Error | undefined;
       try {
-        await parts.listed(options.signal ? { signal: options.signal } : {});
+        await parts.listed(waiting);
+        if (look().type === 'missing') absent = await parts.signedIn(name, waiting);
       } catch {
         return { outcome: { type: 'cancelled' } } as const;
       }
       found = look();
+      if (found.type === 'missing' && absent !== undefined) {
+        return { outcome: { type: 'fault', sent: 'no', error: asFault(absent) } } as const;
+      }
     }
     return found.type === 'found' ? found : { outcome: notFound(kind, name, found) };
   }
