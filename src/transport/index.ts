@@ -6,6 +6,7 @@ export { createSseEndpoints, type SseEndpoints, type SseEndpointsOptions } from 
 export { memoryPair, memoryTransport, type MemoryOptions } from './memory.ts';
 export {
   killAllGroups,
+  locate,
   stdioServerChannel,
   stdioTransport,
   type LineLimits,

@@ -1,22 +1,25 @@
-// The life of one server process: started without a shell in a group of its own, its standard error always drained, and ended
-// step by step until nothing of the group is left. Knows nothing of messages.
+// The life of one server process: started without a shell in a session of its own, its standard error always drained, and ended
+// step by step until nothing of it is left. Knows nothing of messages.
 import { spawn, type ChildProcessByStdio } from 'node:child_process';
-import { statSync } from 'node:fs';
-import { basename } from 'node:path';
+import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
+import { isMainThread } from 'node:worker_threads';
 import { sleep, type Clock, type Log } from '../../base/index.ts';
 import { isParleyError, ParleyError } from '../../errors.ts';
 import { abortError } from '../../jsonrpc/index.ts';
-import { dismiss, enlist, isGone, signalGroup } from './group.ts';
+import { createFamily, MARK, type Family } from './family.ts';
+import { cannotStart, locate, WHY_NOT_EXECUTABLE, WHY_NOT_FOUND } from './locate.ts';
 import { LogFile } from './log-file.ts';
 import { StderrTail } from './stderr.ts';
-import { windowsLaunch } from './windows.ts';
+import { windowsLaunch, type Launch } from './windows.ts';
 
 /** Milliseconds for each step of ending a process. Their sum, and a moment, bounds it all. */
 export interface ShutdownTimes {
   /** From the end of its standard input until SIGTERM. Default 2,000. */
   readonly eofMs?: number;
-  /** From SIGTERM until SIGKILL, both to the whole group. Default 3,000. */
+  /** From SIGTERM until SIGKILL, both to the process and all that came of it. Default 3,000. */
   readonly termMs?: number;
   /** After SIGKILL, until what is left is given up: a process in the kernel's hands, or one nobody reaps. Default 2,000. */
   readonly killMs?: number;
@@ -27,7 +30,10 @@ export interface ChildOptions {
   readonly args: readonly string[];
   /** The whole environment. */
   readonly env: Readonly<Record<string, string>>;
+  /** The folder it starts in. Default: ours. */
   readonly cwd: string | undefined;
+  /** True for an empty folder of its own, which goes with it, where `cwd` names none. */
+  readonly privateCwd: boolean;
   readonly logFile: string | undefined;
   readonly log: Log;
   readonly shutdown: ShutdownTimes;
@@ -43,9 +49,14 @@ export interface Exit {
 
 type Process = ChildProcessByStdio<Writable, Readable, Readable>;
 
-/** How often a group is looked at while it is waited for, in milliseconds. */
+interface Surroundings {
+  readonly cwd: string | undefined;
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** How often a family is looked at while it is waited for, in milliseconds. */
 const POLL_MS = 20;
-/** How long the end of standard error is waited for once the group is gone: a process outside it may hold the pipe. */
+/** How long the end of standard error is waited for once all is gone: where not all of it is found, something may hold the pipe. */
 const LAST_WORDS_MS = 200;
 
 /**
@@ -53,14 +64,33 @@ const LAST_WORDS_MS = 200;
  * @throws ParleyError `unreachable` when the command cannot be started · `aborted`
  */
 export async function startChild(options: ChildOptions): Promise<Child> {
-  const { command, args, cwd, env, signal } = options;
+  const { command, args, signal } = options;
   if (signal?.aborted === true) throw abortError(signal, `Starting "${basename(command)}"`);
-  const handle = await new Promise<Process>((resolve, reject) => {
-    const fail = (error: unknown) => reject(cannotStart(options, error));
-    try {
-      const launch =
-        process.platform === 'win32' ? windowsLaunch(command, args, { env, cwd }) : { command, args, verbatim: false };
-      const started = spawn(launch.command, launch.args, {
+  const folder = options.privateCwd && options.cwd === undefined ? mkdtempSync(join(tmpdir(), 'parley-server-')) : undefined;
+  const cwd = options.cwd ?? folder;
+  const family = createFamily();
+  const release = () => {
+    family.dismiss();
+    if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
+  };
+  try {
+    const env: Record<string, string> = { ...options.env, [MARK]: family.mark };
+    const launch =
+      process.platform === 'win32'
+        ? windowsLaunch(command, args, { env, cwd })
+        : { command: locate(command, { path: env['PATH'], cwd }), args, verbatim: false };
+    const handle = await start(launch, { cwd, env }, family);
+    return new Child(handle, { ...options, family, release });
+  } catch (error) {
+    release();
+    throw whyNotStarted(command, cwd, error);
+  }
+}
+
+function start(launch: Launch, { cwd, env }: Surroundings, family: Family): Promise<Process> {
+  return new Promise((resolve, reject) => {
+    const started = withPrivateFiles(() =>
+      spawn(launch.command, launch.args, {
         ...(cwd === undefined ? {} : { cwd }),
         env,
         stdio: ['pipe', 'pipe', 'pipe'],
@@ -69,17 +99,26 @@ export async function startChild(options: ChildOptions): Promise<Child> {
         windowsVerbatimArguments: launch.verbatim,
         // A session and group of its own: no terminal, no Ctrl-C from ours, and one target for signals.
         detached: process.platform !== 'win32',
-      });
-      started.once('error', fail);
-      started.once('spawn', () => {
-        started.off('error', fail);
-        resolve(started);
-      });
-    } catch (error) {
-      fail(error);
-    }
+      }),
+    );
+    if (started.pid !== undefined) family.begin(started.pid);
+    started.once('error', reject);
+    started.once('spawn', () => {
+      started.off('error', reject);
+      resolve(started);
+    });
   });
-  return new Child(handle, options);
+}
+
+/** Starts a process whose files only this user may read, unless it says otherwise. In a worker thread, which cannot, as they are. */
+function withPrivateFiles<T>(begin: () => T): T {
+  if (!isMainThread) return begin();
+  const before = process.umask(0o077);
+  try {
+    return begin();
+  } finally {
+    process.umask(before);
+  }
 }
 
 /** One running process. Its pipes belong to whoever started it until `release`. */
@@ -88,28 +127,32 @@ export class Child {
   readonly stdin: Writable;
   readonly stdout: Readable;
   readonly stderr: Readable;
-  /** Resolves when the process itself has ended, whatever of its group goes on. */
+  /** Resolves when the process itself has ended, whatever came of it goes on. */
   readonly exited: Promise<Exit>;
   readonly #tail: StderrTail;
   readonly #logFile: LogFile | undefined;
   readonly #times: Required<ShutdownTimes>;
   readonly #clock: Clock;
+  readonly #family: Family;
+  readonly #release: () => void;
   #exit: Exit | undefined;
   #stopped: Promise<void> | undefined;
 
-  constructor(handle: Process, { logFile, log, shutdown, clock }: ChildOptions) {
+  constructor(handle: Process, options: ChildOptions & { readonly family: Family; readonly release: () => void }) {
+    const { logFile, log, shutdown, clock } = options;
     this.pid = handle.pid as number;
     this.stdin = handle.stdin;
     this.stdout = handle.stdout;
     this.stderr = handle.stderr;
     this.#times = { eofMs: 2_000, termMs: 3_000, killMs: 2_000, ...shutdown };
     this.#clock = clock;
-    enlist(this.pid);
+    this.#family = options.family;
+    this.#release = options.release;
     this.exited = new Promise((resolve) => {
       handle.once('exit', (exitCode, signal) => {
         this.#exit = { exitCode, signal };
         // Asked at once, while the number cannot have been given to another process.
-        isGone(this.pid);
+        this.#family.isGone();
         resolve(this.#exit);
       });
     });
@@ -133,14 +176,14 @@ export class Child {
   }
 
   /**
-   * Ends the process: end of input, then SIGTERM and SIGKILL to the group, each only while something of it lives. Resolves
-   * when the group is gone or its time is over. Idempotent; never rejects.
+   * Ends the process: end of input, then SIGTERM and SIGKILL to it and all that came of it, each only while something of that
+   * lives. Resolves when nothing does or its time is over. Idempotent; never rejects.
    */
   stop(): Promise<void> {
     return (this.#stopped ??= this.#stop());
   }
 
-  /** Lets go of the pipes, also of those that a process outside the group still holds open. */
+  /** Lets go of the pipes, also of those that somebody still holds open. */
   release(): void {
     this.stdin.destroy();
     this.stdout.destroy();
@@ -150,18 +193,23 @@ export class Child {
 
   async #stop(): Promise<void> {
     const { eofMs, termMs, killMs } = this.#times;
+    const isGone = () => this.#exit !== undefined && this.#family.isGone();
+    // Whatever it has begun is known from here on, also when it ends first.
+    isGone();
     this.stdin.end();
     // What is still written must not keep it from ending.
     this.stdout.resume();
     await this.#until(() => this.#exit !== undefined, eofMs);
-    for (const [signal, ms] of [
-      ['SIGTERM', termMs],
-      ['SIGKILL', killMs],
-    ] as const) {
-      signalGroup(this.pid, signal);
-      await this.#until(() => this.#exit !== undefined && isGone(this.pid), ms);
+    if (!isGone()) {
+      this.#family.signal('SIGTERM');
+      await this.#until(isGone, termMs);
     }
-    dismiss(this.pid);
+    const endsAt = this.#clock.now() + killMs;
+    while (!isGone() && this.#clock.now() < endsAt) {
+      this.#family.signal('SIGKILL');
+      await this.#until(isGone, POLL_MS);
+    }
+    this.#release();
     // Its last words may still be on their way.
     await this.#until(() => this.stderr.readableEnded || this.stderr.destroyed, LAST_WORDS_MS);
   }
@@ -172,21 +220,19 @@ export class Child {
   }
 }
 
-function cannotStart({ command, cwd }: ChildOptions, error: unknown): ParleyError {
+function whyNotStarted(command: string, cwd: string | undefined, error: unknown): ParleyError {
+  if (cwd !== undefined && !isFolder(cwd)) {
+    return new ParleyError('unreachable', `The working folder "${cwd}" does not exist. Correct the server's cwd.`);
+  }
   if (isParleyError(error)) return error;
   const { code = 'unknown error' } = error as NodeJS.ErrnoException;
   // Not the original: it repeats the arguments and variables, and with them their secrets.
   const cause = new Error(`spawn ${code}`);
-  if (code === 'ENOENT' && cwd !== undefined && !isFolder(cwd)) {
-    return new ParleyError('unreachable', `The working folder "${cwd}" does not exist. Correct the server's cwd.`, { cause });
-  }
+  if (code === 'EACCES') return cannotStart(command, WHY_NOT_EXECUTABLE, cause);
+  if (code !== 'ENOENT') return cannotStart(command, `the system refused (${code}).`, cause);
   const why =
-    code === 'ENOENT'
-      ? 'it was not found. Install it, or give its full path.'
-      : code === 'EACCES'
-        ? 'it may not be executed. Check the file and its permissions.'
-        : `the system refused (${code}).`;
-  return new ParleyError('unreachable', `The command "${command}" cannot be started: ${why}`, { cause });
+    process.platform === 'win32' ? WHY_NOT_FOUND : 'the program that its first line or header names was not found. Install that.';
+  return cannotStart(command, why, cause);
 }
 
 function isFolder(path: string): boolean {

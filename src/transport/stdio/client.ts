@@ -28,6 +28,8 @@ export interface StdioOptions extends LineLimits {
   /** Variables for the process beside the few harmless ones it inherits. */
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
+  /** True for an empty folder of its own to start in, which goes with the process, where no `cwd` is given. Default false: ours. */
+  readonly privateCwd?: boolean;
   /** A file that the server's standard error is appended to; it is moved to `….1` at 5 MiB. */
   readonly logFile?: string;
   readonly log?: Log;
@@ -66,9 +68,9 @@ export function stdioTransport(options: StdioOptions): StdioTransport {
     kind: 'stdio',
     target: commandLine(options.command, options.args ?? []),
     async open({ signal }: OpenOptions = {}) {
-      const { command, args = [], env, cwd, logFile, log = silent, shutdown = {}, clock = systemClock } = options;
-      const environment = childEnvironment({ declared: env });
-      const child = await startChild({ command, args, env: environment, cwd, logFile, log, shutdown, clock, signal });
+      const { command, args = [], cwd, privateCwd = false, logFile, log = silent, shutdown = {}, clock = systemClock } = options;
+      const env = childEnvironment({ declared: options.env });
+      const child = await startChild({ command, args, env, cwd, privateCwd, logFile, log, shutdown, clock, signal });
       const channel = new ProcessChannel(child, options);
       if (signal?.aborted === true) {
         await channel.close();
@@ -120,6 +122,8 @@ class ProcessChannel implements StdioChannel {
         breach: (error) => this.#lose(error),
       },
     });
+    // Node throws away what nobody has read when a process ends, unless somebody says that it will be read.
+    child.stdout.on('readable', willBeRead);
     void child.exited.then(() => this.#linger());
   }
 
@@ -127,6 +131,7 @@ class ProcessChannel implements StdioChannel {
     this.#receiver = receiver;
     if (this.#ending !== undefined) return receiver.end(this.#ending);
     this.#line.start();
+    this.#child.stdout.off('readable', willBeRead);
     if (this.#failing) this.#linger();
   }
 
@@ -227,6 +232,10 @@ class ProcessChannel implements StdioChannel {
       this.#child.release();
     });
   }
+}
+
+function willBeRead(): void {
+  // Until somebody does.
 }
 
 function isOver(stream: Readable): boolean {

@@ -1,6 +1,7 @@
 // The environment a server process starts with: a short list of harmless variables and what its configuration declares.
 // Nothing else of ours is ever passed on, so no secret of this process reaches a child.
-import { posix, win32, type PlatformPath } from 'node:path';
+import { posix, win32 } from 'node:path';
+import { searchPath } from './locate.ts';
 
 const POSIX = new Set(['HOME', 'LOGNAME', 'USER', 'PATH', 'SHELL', 'LANG', 'TZ', 'TMPDIR']);
 
@@ -33,6 +34,7 @@ export interface EnvironmentOptions {
 export function childEnvironment(options: EnvironmentOptions = {}): Record<string, string> {
   const { declared = {}, from = process.env, platform = process.platform } = options;
   const windows = platform === 'win32';
+  const paths = windows ? win32 : posix;
   const allowed = windows ? isAllowedOnWindows : isAllowedOnPosix;
   // Variables by the name they are compared by; the later one wins.
   const chosen = new Map<string, [name: string, value: string]>();
@@ -41,18 +43,10 @@ export function childEnvironment(options: EnvironmentOptions = {}): Record<strin
   for (const [name, value] of Object.entries(from)) {
     // A value that begins so is a shell function exported by an old bash: code, not data.
     if (value === undefined || !allowed(name) || value.startsWith('()')) continue;
-    choose(name, name.toUpperCase() === 'PATH' ? absoluteOnly(value, windows ? win32 : posix) : value);
+    choose(name, name.toUpperCase() === 'PATH' ? searchPath(value, paths).join(paths.delimiter) : value);
   }
   for (const [name, value] of Object.entries(declared)) choose(name, value);
   return Object.fromEntries(chosen.values());
-}
-
-/** A search path without the entries that mean another place in every folder: a project could put programs there. */
-function absoluteOnly(path: string, { delimiter, isAbsolute }: PlatformPath): string {
-  return path
-    .split(delimiter)
-    .filter((entry) => isAbsolute(entry))
-    .join(delimiter);
 }
 
 function isAllowedOnPosix(name: string): boolean {

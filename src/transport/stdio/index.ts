@@ -1,4 +1,5 @@
-export { killAllGroups } from './group.ts';
+export { killAllGroups } from './family.ts';
+export { locate } from './locate.ts';
 export { stdioServerChannel, type StdioServerOptions } from './server.ts';
 export { stdioTransport, type StdioChannel, type StdioOptions, type StdioTransport } from './client.ts';
 export type { LineLimits } from './line.ts';

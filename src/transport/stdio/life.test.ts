@@ -6,7 +6,7 @@ import { conventions } from '../../jsonrpc/fixtures/conventions.ts';
 import { stdioTransport, type StdioChannel, type StdioOptions } from './client.ts';
 import { listen, type Heard } from './fixtures/heard.ts';
 import { runs, until } from './fixtures/processes.ts';
-import { killAllGroups } from './group.ts';
+import { killAllGroups } from './family.ts';
 
 const program = join(import.meta.dirname, 'fixtures', 'server.mjs');
 const opened: StdioChannel[] = [];
@@ -159,8 +159,24 @@ test('a child that goes on talking after its wrapper has ended does not keep the
   await channel.close();
 });
 
-test('closing returns though a process outside the group still holds the pipes', async () => {
+test('a process that left the session ends with the server it came from', async () => {
   const channel = await open('leave-escaped');
+  const heard = listen(channel);
+  const escaped = await holder(heard);
+  expect((await heard.ended).error.details).toMatchObject({ exitCode: 5 });
+  await channel.close();
+  expect(runs(escaped)).toBe(false);
+});
+
+test('a process without our mark is found while its parent lives', async () => {
+  const channel = await open('keep-unmarked');
+  const escaped = await holder(listen(channel));
+  await channel.close();
+  expect(runs(escaped)).toBe(false);
+});
+
+test('closing returns though a process that nobody can find any more holds the pipes', async () => {
+  const channel = await open('leave-unmarked');
   const heard = listen(channel);
   const escaped = await holder(heard);
   try {

@@ -3,6 +3,7 @@
 import { statSync } from 'node:fs';
 import { win32 } from 'node:path';
 import { ParleyError } from '../../errors.ts';
+import { searchPath } from './locate.ts';
 
 export interface Launch {
   readonly command: string;
@@ -46,7 +47,7 @@ export function windowsLaunch(command: string, args: readonly string[], options:
 function find(command: string, { env, cwd = process.cwd(), isFile = isFileHere }: LaunchOptions): string | undefined {
   const extensions = (valueOf(env, 'PATHEXT') ?? '.COM;.EXE;.BAT;.CMD').split(';').filter((extension) => extension !== '');
   const isComplete = extensions.some((extension) => command.toLowerCase().endsWith(extension.toLowerCase()));
-  const folders = /[\\/:]/.test(command) ? [cwd] : (valueOf(env, 'PATH') ?? '').split(';').filter((path) => path !== '');
+  const folders = /[\\/:]/.test(command) ? [cwd] : searchPath(valueOf(env, 'PATH') ?? '', win32);
   return folders
     .flatMap((folder) => (isComplete ? [''] : extensions).map((extension) => win32.resolve(folder, command + extension)))
     .find((path) => isFile(path));

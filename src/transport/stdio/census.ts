@@ -1,0 +1,84 @@
+// The processes of this machine as Linux lists them, and which of them belong to one server. Reads only; signals nobody.
+import { readdirSync, readFileSync } from 'node:fs';
+
+/** One process that runs. */
+export interface Row {
+  readonly pid: number;
+  readonly parent: number;
+  readonly group: number;
+  readonly session: number;
+  /** In ticks since the machine was started; with the pid it names one process for ever. */
+  readonly startedAt: number;
+}
+
+/** How the processes of one server are known. */
+export interface Kinship {
+  /** The process that we started, which leads a session of its own. */
+  readonly leader: number;
+  readonly startedAt: number;
+  /** A variable, as `NAME=value`, that the leader was started with and its children inherit. */
+  readonly mark: string;
+  /** Others that were found to belong to it before, by their pid. */
+  readonly known: ReadonlyMap<number, Row>;
+}
+
+/** All processes that run; those that have ended and that nobody has reaped do not count. */
+export function processTable(): readonly Row[] {
+  return readdirSync('/proc').flatMap((name) => (/^\d+$/.test(name) ? (readRow(Number(name)) ?? []) : []));
+}
+
+/** One process, or undefined when it does not run. */
+export function readRow(pid: number): Row | undefined {
+  const text = read(`/proc/${String(pid)}/stat`);
+  // pid (name) state parent group session …: the name may hold anything, so the fields are counted from its end.
+  const [state, parent, group, session, ...more] = text.slice(text.lastIndexOf(')') + 2).split(' ');
+  if (state === undefined || state === '' || state === 'Z' || state === 'X') return undefined;
+  return { pid, parent: Number(parent), group: Number(group), session: Number(session), startedAt: Number(more[15]) };
+}
+
+/** True when the process was started with the variable `mark`, or inherited it. */
+export function carries(pid: number, mark: string): boolean {
+  return `\0${read(`/proc/${String(pid)}/environ`)}`.includes(`\0${mark}\0`);
+}
+
+/**
+ * The rows that belong to the server: its leader and those known before, each only while it is the very same process; all that
+ * carry its mark; and whatever descends from one of them or shares a session with it, since no stranger can.
+ */
+export function familyOf(table: readonly Row[], kinship: Kinship, isMarked = carries): readonly Row[] {
+  const { leader, startedAt, mark, known } = kinship;
+  // What is older than the server cannot come from it, and need not be looked at closely.
+  const candidates = table.filter((row) => row.startedAt >= startedAt);
+  const family = new Map<number, Row>();
+  const sessions = new Set<number>();
+  const add = (row: Row) => {
+    family.set(row.pid, row);
+    // 0 stands for any session outside of this container.
+    if (row.session !== 0) sessions.add(row.session);
+  };
+  const spread = () => {
+    for (let before = -1; before !== family.size;) {
+      before = family.size;
+      for (const row of candidates) {
+        if (!family.has(row.pid) && (family.has(row.parent) || sessions.has(row.session))) add(row);
+      }
+    }
+  };
+  for (const row of candidates) {
+    const isLeader = row.pid === leader && row.startedAt === startedAt;
+    if (isLeader || known.get(row.pid)?.startedAt === row.startedAt) add(row);
+  }
+  spread();
+  for (const row of candidates) if (!family.has(row.pid) && isMarked(row.pid, mark)) add(row);
+  spread();
+  return [...family.values()];
+}
+
+function read(file: string): string {
+  try {
+    return readFileSync(file, 'latin1');
+  } catch {
+    // It ended while it was looked at, or is somebody else's.
+    return '';
+  }
+}
