@@ -13,6 +13,7 @@ export {
 } from './lock/index.ts';
 export { openHost, type Host, type HostEvent, type HostOptions, type ServerStatus } from './host.ts';
 export { decide, parseRule, type Decision } from './policy/index.ts';
+export { serverAuthorizer, type ServerAuthorizerOptions } from './sign-in.ts';
 export * from './registry/index.ts';
 export {
   sayOutcome,

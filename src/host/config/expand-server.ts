@@ -4,6 +4,7 @@ import { ParleyError } from '../../errors.ts';
 import { quoted } from './diagnostic.ts';
 import { expand, type Reference, references, variable } from './expand.ts';
 import { eachText, type Field, mapTexts, problemOf } from './launch.ts';
+import { mapOAuthTexts } from './oauth.ts';
 import type { Launch, ServerConfig, ServerDefinition } from './shape.ts';
 
 /** Answers `${input:id}`, usually by asking a person, and gives up when the signal says so. Undefined when nobody knows. */
@@ -27,20 +28,28 @@ export interface Surroundings {
  * @throws ParleyError `config-invalid` naming the server, the key and the variable or input that is missing.
  */
 export async function expandServer(server: ServerDefinition, surroundings: Surroundings): Promise<ServerConfig> {
-  const inputs = await answers(server.written, surroundings);
-  const launch = mapTexts(server.written, (text, field) => {
-    const fault = (message: string) => invalid(server, field, message);
-    const ready = expand(text, (reference) => {
+  const inputs = await answers(server, surroundings);
+  const filled = (text: string, fault: (message: string) => ParleyError) =>
+    expand(text, (reference) => {
       if (reference.kind === 'place') return reference.name === 'userHome' ? surroundings.home : surroundings.workspaceFolder;
       const value = reference.kind === 'variable' ? variable(reference, surroundings.env) : inputs.get(reference.id);
       if (value === undefined) throw fault(missing(reference));
       return value;
     });
+  const launch = mapTexts(server.written, (text, field) => {
+    const fault = (message: string) => invalid(server, field, message);
+    const ready = filled(text, fault);
     const problem = problemOf(ready, field);
     if (problem !== undefined) throw fault(problem);
     return field[0] === 'cwd' && !isAbsolute(ready) ? resolve(surroundings.workspaceFolder, ready) : ready;
   });
-  return { ...server, ...launch };
+  if (server.oauth === undefined) return { ...server, ...launch };
+  // Its settings may be from another file than the server.
+  const about = (key: string) => (message: string) =>
+    new ParleyError('config-invalid', `Server ${quoted(server.name)} (oauth.${key}): ${message}`, {
+      details: { server: server.name },
+    });
+  return { ...server, ...launch, oauth: mapOAuthTexts(server.oauth, (text, key) => filled(text, about(key))) };
 }
 
 /** What to say of each variable that the launch needs and the environment does not have. Looks at names only. */
@@ -60,10 +69,15 @@ function eachReference(launch: Launch, look: (reference: Reference, field: Field
   eachText(launch, (text, field) => references(text).forEach((reference) => look(reference, field)));
 }
 
-/** The inputs that the launch needs and somebody has a value for. */
-async function answers(launch: Launch, { inputs, signal }: Surroundings): Promise<ReadonlyMap<string, string>> {
+/** The inputs that the server needs and somebody has a value for. */
+async function answers(
+  { written, oauth = {} }: ServerDefinition,
+  { inputs, signal }: Surroundings,
+): Promise<ReadonlyMap<string, string>> {
   const wanted = new Set<string>();
-  eachReference(launch, (reference) => reference.kind === 'input' && wanted.add(reference.id));
+  const want = (reference: Reference) => reference.kind === 'input' && wanted.add(reference.id);
+  eachReference(written, want);
+  mapOAuthTexts(oauth, (text) => (references(text).forEach(want), text));
   const known = new Map<string, string>();
   for (const id of wanted) {
     const value = typeof inputs === 'function' ? await inputs(id, { ...(signal && { signal }) }) : inputs?.get(id);

@@ -16,6 +16,8 @@ export interface Fields {
   texts(key: string): string[] | undefined;
   /** Names to texts. */
   map(key: string): Record<string, string> | undefined;
+  /** The members of an object; what is wrong in there counts for this one too. */
+  object(key: string): Fields | undefined;
   flag(key: string): boolean | undefined;
   integer(key: string, bounds: { readonly least: number; readonly most: number }): number | undefined;
   /** Says why the object cannot be used as it is. */
@@ -27,13 +29,23 @@ export interface Fields {
   readonly failed: boolean;
 }
 
-/** The members of `record`, which stands at `path`. Messages begin with `subject`, such as `Server "github"`. */
-export function createFields(document: Document, path: Path, record: Readonly<Record<string, unknown>>, subject: string): Fields {
+/**
+ * The members of `record`, which stands at `path`. Messages begin with `subject`, such as `Server "github"`; `failing` is called
+ * when one of them is wrong.
+ */
+export function createFields(
+  document: Document,
+  path: Path,
+  record: Readonly<Record<string, unknown>>,
+  subject: string,
+  { failing }: { readonly failing?: () => void } = {},
+): Fields {
   let failed = false;
   const at = (key: string | Path) => [...path, ...(typeof key === 'string' ? [key] : key)];
   const report: Fields['report'] = (level, key, message) => document.report(level, at(key), `${subject}: ${message}`);
   const fail: Fields['fail'] = (key, message) => {
     failed = true;
+    failing?.();
     report('error', key, message);
   };
   const take = <T>(key: string, wanted: string, fits: (value: unknown) => value is T): T | undefined => {
@@ -62,6 +74,15 @@ export function createFields(document: Document, path: Path, record: Readonly<Re
     map(key) {
       const map = take(key, 'an object of names and texts', isRecord);
       return map !== undefined && areTexts(key, Object.entries(map)) ? (map as Record<string, string>) : undefined;
+    },
+    object(key) {
+      const members = take(key, 'an object', isRecord);
+      if (members === undefined) return undefined;
+      const failsToo = () => {
+        failed = true;
+        failing?.();
+      };
+      return createFields(document, at(key), members, `${subject}, "${key}"`, { failing: failsToo });
     },
     flag: (key) => take(key, 'true or false', (value) => typeof value === 'boolean'),
     integer: (key, { least, most }) =>

@@ -12,6 +12,7 @@ export type {
   HttpLaunch,
   InputPrompt,
   Launch,
+  OAuthSettings,
   Rule,
   Rules,
   Scope,

@@ -101,13 +101,13 @@ function define(
 /** Trust that the user gave to a name in every project does not pass to whatever a project calls by that name. */
 function trustedPart(layer: Entry, winner: Entry): Partial<ServerSettings> {
   if (layer.source.scope !== 'user' || winner.source.scope !== 'project') return layer.settings;
-  const { trusted, reviewedTools, ...rest } = layer.settings;
-  if (trusted === true || reviewedTools !== undefined) {
+  const { trusted, reviewedTools, oauth, ...rest } = layer.settings;
+  if (trusted === true || reviewedTools !== undefined || oauth !== undefined) {
     const why = 'this project defines a server of that name itself. Set them in your own settings for this project (local scope)';
     layer.document.report(
       'warning',
       layer.path,
-      `"trusted" and "reviewedTools" of ${quoted(layer.name)} are ignored here: ${why}.`,
+      `"trusted", "reviewedTools" and "oauth" of ${quoted(layer.name)} are ignored here: ${why}.`,
     );
   }
   return rest;

@@ -152,6 +152,9 @@ export function readEntry(
   if (launch !== undefined) checkReferences(launch, fields);
   const timeout = document.form === 'standard' || key === 'mcpServers' ? 'milliseconds' : 'unknown';
   const settings = readSettings(fields, timeout);
+  if (launch?.kind === 'stdio' && settings.oauth !== undefined) {
+    fields.fail('oauth', '"oauth" is for a server with "url". A program gets what it needs from "env".');
+  }
   fields.expectOnly([...ENTRY_KEYS, ...Object.keys(value).filter(isTimeoutName)]);
   return { ...entry, ...(launch !== undefined && { launch }), settings, failed: fields.failed };
 }

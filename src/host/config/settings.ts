@@ -1,6 +1,7 @@
 // Parley's own settings: those of one server and those of the host. What a project may not say is ignored here, loudly.
 import { createFields, type Fields, isRecord, isTimeoutName, LONGEST_MS } from './fields.ts';
 import type { Document } from './document.ts';
+import { readOAuth } from './oauth.ts';
 import type { HostSettings, ServerSettings } from './shape.ts';
 
 /** What holds when nobody says anything else, in milliseconds and bytes. */
@@ -26,6 +27,7 @@ export const PARLEY_SETTING_KEYS: readonly string[] = [
   'timeoutMs',
   'connectTimeoutMs',
   'healthIntervalMs',
+  'oauth',
 ];
 
 /** What an entry sets. `timeout` is taken as milliseconds only where the file's application means that by it. */
@@ -82,9 +84,11 @@ function readOwn(fields: Fields): Partial<ServerSettings> {
     timeoutMs: fields.integer('timeoutMs', TIMES),
     connectTimeoutMs: fields.integer('connectTimeoutMs', TIMES),
     healthIntervalMs: readInterval(fields),
+    oauth: scope === 'project' ? undefined : readOAuth(fields),
   });
   if (scope !== 'project') return own;
   const { trusted: loosens, reviewedTools: frees, ...allowed } = own;
+  if (fields.has('oauth')) ignore(fields, 'oauth', `a project cannot say in whose name its servers are signed in at. ${LOCAL}`);
   if (loosens === true) ignore(fields, 'trusted', `a project cannot vouch for its own servers. ${LOCAL}`);
   if (frees !== undefined) ignore(fields, 'reviewedTools', `a project cannot free its tools from questions. ${LOCAL}`);
   return allowed;

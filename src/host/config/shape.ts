@@ -38,8 +38,36 @@ export interface HttpLaunch {
 export type Launch = StdioLaunch | HttpLaunch;
 
 /**
+ * How a server is signed in at, as far as its user has to say: `oauth` of its settings. Never taken from a project's files. The
+ * texts of a client may hold placeholders, until the server is expanded.
+ */
+export interface OAuthSettings {
+  /** Whose sign-in is used. Default: the one that was signed in with last. */
+  readonly account?: string;
+  /** A client that is registered at `issuer`, which alone learns of it. Default: Parley registers itself. */
+  readonly clientId?: string;
+  readonly issuer?: string;
+  readonly clientSecret?: string;
+  /** PKCS #8 in PEM, instead of a secret; `keyAlgorithm` is ES256 by default. */
+  readonly privateKey?: string;
+  readonly keyAlgorithm?: string;
+  /** The https address of a client metadata document, where there is one for this installation. */
+  readonly clientMetadataUrl?: string;
+  /** Where people are sent back to, on this machine. Default: any free port. */
+  readonly redirectUri?: string;
+  /** In whose name tokens are asked for. Default `code`: a person signs in. */
+  readonly grant?: 'code' | 'client-credentials';
+  /** Scopes to ask for in any case. */
+  readonly scopes?: readonly string[];
+  /** True for a server of 2025-03-26, which publishes no metadata. */
+  readonly legacy?: boolean;
+  /** Host names of authorization servers that may be in a private network. */
+  readonly trustedHosts?: readonly string[];
+}
+
+/**
  * Parley's own settings for one server: `servers.NAME` in a Parley file, or beside `command` or `url` there.
- * `trusted` and `reviewedTools` are never taken from a project's files.
+ * `trusted`, `reviewedTools` and `oauth` are never taken from a project's files.
  */
 export interface ServerSettings {
   /** Default true. Also written as `disabled`, its opposite. */
@@ -56,6 +84,7 @@ export interface ServerSettings {
   readonly connectTimeoutMs: number;
   /** Time between two checks that the server still answers; 0 for none. */
   readonly healthIntervalMs: number;
+  readonly oauth?: OAuthSettings;
 }
 
 /** One server as configured. `written` still holds its placeholders: nothing is filled in before the server is trusted. */
