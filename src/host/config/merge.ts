@@ -101,16 +101,16 @@ function define(
 /** Trust that the user gave to a name in every project does not pass to whatever a project calls by that name. */
 function trustedPart(layer: Entry, winner: Entry): Partial<ServerSettings> {
   if (layer.source.scope !== 'user' || winner.source.scope !== 'project') return layer.settings;
-  const { trusted, reviewedTools, oauth, ...rest } = layer.settings;
-  if (trusted === true || reviewedTools !== undefined || oauth !== undefined) {
+  const { trusted, reviewedTools, oauth, private: marked, ...rest } = layer.settings;
+  if (trusted === true || reviewedTools !== undefined || oauth !== undefined || marked === false) {
     const why = 'this project defines a server of that name itself. Set them in your own settings for this project (local scope)';
     layer.document.report(
       'warning',
       layer.path,
-      `"trusted", "reviewedTools" and "oauth" of ${quoted(layer.name)} are ignored here: ${why}.`,
+      `"trusted", "reviewedTools", "oauth" and a "private" of false of ${quoted(layer.name)} are ignored here: ${why}.`,
     );
   }
-  return rest;
+  return marked === true ? { ...rest, private: true } : rest;
 }
 
 function mergeHostSettings(sections: readonly Sections[], defaults: HostSettings): HostSettings {
@@ -135,6 +135,7 @@ function joinRules(all: readonly Rules[]): Rules {
     allow: all.flatMap((rules) => rules.allow),
     ask: all.flatMap((rules) => rules.ask),
     deny: all.flatMap((rules) => rules.deny),
+    repeatable: all.flatMap((rules) => rules.repeatable ?? []),
     complete: all.every((rules) => rules.complete),
   };
 }

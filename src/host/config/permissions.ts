@@ -3,9 +3,9 @@
 import { kindOf, quoted } from './diagnostic.ts';
 import type { Document } from './document.ts';
 import { isRecord } from './fields.ts';
-import type { Rules } from './shape.ts';
+import type { Rule, Rules } from './shape.ts';
 
-const LISTS = ['allow', 'ask', 'deny'] as const;
+const LISTS = ['allow', 'ask', 'deny', 'repeatable'] as const;
 const MAX_LENGTH = 512;
 /** Keys at the top of a file that somebody may have meant as `permissions`. */
 const MISNAMED = /^(?:permissions?|rules?|polic(?:y|ies)|allow|ask|deny)$/i;
@@ -15,9 +15,9 @@ export function isMisnamedPermissions(key: string): boolean {
   return key !== 'permissions' && MISNAMED.test(key);
 }
 
-/** The rules of one file. `allow` in a project's file is ignored with a warning. */
+/** The rules of one file. `allow` and `repeatable` in a project's file are ignored with a warning. */
 export function readPermissions(document: Document): Rules {
-  const lists = { allow: [] as Rules['allow'][number][], ask: [] as Rules['ask'][number][], deny: [] as Rules['deny'][number][] };
+  const lists: Record<(typeof LISTS)[number], Rule[]> = { allow: [], ask: [], deny: [], repeatable: [] };
   let complete = true;
   const lose = (path: (string | number)[], message: string) => {
     complete = false;
@@ -31,15 +31,15 @@ export function readPermissions(document: Document): Rules {
   for (const [key, value] of isRecord(block) ? Object.entries(block) : []) {
     const list = LISTS.find((name) => name === key);
     if (list === undefined) {
-      lose(['permissions', key], `${quoted(key)} is not a list of rules; there are "allow", "ask" and "deny".`);
+      lose(['permissions', key], `${quoted(key)} is not a list of rules; there are "allow", "ask", "deny" and "repeatable".`);
     } else if (!Array.isArray(value)) {
       lose(['permissions', key], `"permissions.${key}" must be a list of rules, not ${kindOf(value)}.`);
-    } else if (list === 'allow' && document.scope === 'project') {
+    } else if ((list === 'allow' || list === 'repeatable') && document.scope === 'project') {
       if (value.length === 0) continue;
       document.report(
         'warning',
         ['permissions', key],
-        'The "allow" rules are ignored: a project cannot allow its own calls. Put them into your own settings.',
+        `The "${list}" rules are ignored: a project cannot ${list === 'allow' ? 'allow' : 'repeat'} its own calls. Put them into your own settings.`,
       );
     } else {
       value.forEach((rule: unknown, at) => {

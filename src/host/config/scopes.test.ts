@@ -139,6 +139,25 @@ describe('a project', () => {
     ]);
   });
 
+  it('may call its data private, and not free', () => {
+    const workspace = createWorkspace();
+    workspace.write(workspace.paths.projectFile, {
+      mcpServers: { x: { command: 'a', private: false }, y: { command: 'a', private: true }, z: { command: 'a' } },
+    });
+    workspace.write(workspace.paths.userFile, {
+      mcpServers: { mine: { command: 'a', private: false } },
+      servers: { y: { private: false }, z: { private: true } },
+    });
+    const loaded = workspace.load();
+    const servers = by(loaded);
+    expect(servers['x']).not.toHaveProperty('private');
+    expect(servers).toMatchObject({ y: { private: true }, z: { private: true }, mine: { private: false } });
+    expect(warnings(loaded)).toEqual([
+      expect.stringMatching(/^mcpServers.x.private: .*a project cannot give its servers' data away/),
+      expect.stringMatching(/^servers.y: .*a "private" of false of "y" are ignored here/),
+    ]);
+  });
+
   it('cannot change a server that it does not define', () => {
     const workspace = createWorkspace();
     workspace.write(workspace.paths.userFile, { mcpServers: { x: { command: 'a' } } });
@@ -152,16 +171,22 @@ describe('a project', () => {
 
   it('may ask and deny, but not allow', () => {
     const workspace = createWorkspace();
-    workspace.write(workspace.paths.projectFile, { permissions: { allow: ['*'], ask: ['a/*'], deny: ['b/*'] } });
-    workspace.write(workspace.paths.userFile, { permissions: { allow: ['c/*'] } });
+    workspace.write(workspace.paths.projectFile, {
+      permissions: { allow: ['*'], ask: ['a/*'], deny: ['b/*'], repeatable: ['*/*'] },
+    });
+    workspace.write(workspace.paths.userFile, { permissions: { allow: ['c/*'], repeatable: ['d/*'] } });
     const loaded = workspace.load();
     expect(loaded.config.rules).toEqual({
       allow: [{ rule: 'c/*', source: { file: workspace.paths.userFile, key: 'permissions.allow.0', scope: 'user' } }],
       ask: [{ rule: 'a/*', source: { file: workspace.paths.projectFile, key: 'permissions.ask.0', scope: 'project' } }],
       deny: [{ rule: 'b/*', source: { file: workspace.paths.projectFile, key: 'permissions.deny.0', scope: 'project' } }],
+      repeatable: [{ rule: 'd/*', source: { file: workspace.paths.userFile, key: 'permissions.repeatable.0', scope: 'user' } }],
       complete: true,
     });
-    expect(warnings(loaded)).toEqual([expect.stringMatching(/^permissions.allow: .*a project cannot allow its own calls/)]);
+    expect(warnings(loaded)).toEqual([
+      expect.stringMatching(/^permissions.allow: .*a project cannot allow its own calls/),
+      expect.stringMatching(/^permissions.repeatable: .*a project cannot repeat its own calls/),
+    ]);
   });
 
   it('may only lower the settings of the host, and ask for waits up to ten minutes', () => {

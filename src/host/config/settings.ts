@@ -23,6 +23,7 @@ export const STANDARD_SETTING_KEYS: readonly string[] = ['enabled', 'disabled'];
 export const PARLEY_SETTING_KEYS: readonly string[] = [
   'trusted',
   'reviewedTools',
+  'private',
   'priority',
   'timeoutMs',
   'connectTimeoutMs',
@@ -80,6 +81,7 @@ function readOwn(fields: Fields): Partial<ServerSettings> {
   const own = present({
     trusted,
     reviewedTools,
+    private: fields.flag('private'),
     priority: fields.integer('priority', { least: -1_000_000, most: 1_000_000 }),
     timeoutMs: fields.integer('timeoutMs', TIMES),
     connectTimeoutMs: fields.integer('connectTimeoutMs', TIMES),
@@ -87,11 +89,12 @@ function readOwn(fields: Fields): Partial<ServerSettings> {
     oauth: scope === 'project' ? undefined : readOAuth(fields),
   });
   if (scope !== 'project') return own;
-  const { trusted: loosens, reviewedTools: frees, ...allowed } = own;
+  const { trusted: loosens, reviewedTools: frees, private: marked, ...allowed } = own;
   if (fields.has('oauth')) ignore(fields, 'oauth', `a project cannot say in whose name its servers are signed in at. ${LOCAL}`);
   if (loosens === true) ignore(fields, 'trusted', `a project cannot vouch for its own servers. ${LOCAL}`);
   if (frees !== undefined) ignore(fields, 'reviewedTools', `a project cannot free its tools from questions. ${LOCAL}`);
-  return allowed;
+  if (marked === false) ignore(fields, 'private', `a project cannot give its servers' data away. ${LOCAL}`);
+  return marked === true ? { ...allowed, private: true } : allowed;
 }
 
 function readInterval(fields: Fields): number | undefined {

@@ -67,13 +67,18 @@ export interface OAuthSettings {
 
 /**
  * Parley's own settings for one server: `servers.NAME` in a Parley file, or beside `command` or `url` there.
- * `trusted`, `reviewedTools` and `oauth` are never taken from a project's files.
+ * `trusted`, `reviewedTools`, `oauth` and a `private` of false are never taken from a project's files.
  */
 export interface ServerSettings {
   /** Default true. Also written as `disabled`, its opposite. */
   readonly enabled: boolean;
   /** True when what the server says about its tools (annotations) counts. Default false. */
   readonly trusted: boolean;
+  /**
+   * Whether what the server gives is private. When true, a run that also read what anybody may have written asks before it calls
+   * any server that could send it out; when false, never for this. Absent: before it calls any other server.
+   */
+  readonly private?: boolean;
   /** Names of tools the user has looked at; they run without a question. Default none. */
   readonly reviewedTools: readonly string[];
   /** The server with the highest number gets a tool's bare name when several offer it. Default 0. */
@@ -108,6 +113,8 @@ export interface Rules {
   readonly allow: readonly Rule[];
   readonly ask: readonly Rule[];
   readonly deny: readonly Rule[];
+  /** Calls that may be made a second time when nobody knows what became of the first. Never from a project's files. */
+  readonly repeatable?: readonly Rule[];
   /** False when a file that may hold rules, or a rule, could not be read. A policy must then deny everything. */
   readonly complete: boolean;
 }
