@@ -130,6 +130,12 @@ export const ERRORS = {
     exit: 7,
     http: 409,
   },
+  'not-recorded': {
+    summary: 'A call could not be written down before it was sent, so it was not sent.',
+    remedy: 'See to it that the state directory or the database can be written, then call again.',
+    exit: 6,
+    http: 503,
+  },
   'tool-failed': {
     summary: 'The tool ran and reported an error.',
     remedy: 'Read the tool’s own message.',
@@ -141,6 +147,12 @@ export const ERRORS = {
     remedy: 'Check with the server before you call again.',
     exit: 8,
     http: 502,
+  },
+  'store-unavailable': {
+    summary: 'What Parley remembers could not be read or written; what depends on it was not done.',
+    remedy: 'Look at the file or database that the message names, then try again.',
+    exit: 1,
+    http: 503,
   },
   internal: {
     summary: 'A fault in Parley itself.',

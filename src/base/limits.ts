@@ -253,6 +253,20 @@ export const LIMITS = {
     what: 'All rounds of one request, people included.',
     breach: 'The request fails.',
   },
+  maxFactBytes: {
+    default: 8 * MIB,
+    ceiling: 64 * MIB,
+    unit: 'bytes',
+    what: 'One fact that is remembered, such as a call with its arguments.',
+    breach: 'It is not remembered, and a call that cannot be written down is not sent.',
+  },
+  maxPendingApprovals: {
+    default: 1_000,
+    ceiling: 100_000,
+    unit: 'entries',
+    what: 'Calls that wait for somebody to approve them.',
+    breach: 'One more is refused.',
+  },
 } as const satisfies Record<string, Limit>;
 
 export type LimitName = keyof typeof LIMITS;

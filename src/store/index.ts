@@ -1,5 +1,14 @@
 export { createMemoryStore, type MemoryStoreOptions } from './memory.ts';
 export {
+  openPostgresStore,
+  openSqliteStore,
+  openStore,
+  type OpenStoreOptions,
+  type PostgresStoreOptions,
+  type SqliteStoreOptions,
+  type StoreOptions,
+} from './open.ts';
+export {
   CHAIN_START,
   isSealed,
   link,

@@ -1,14 +1,14 @@
 // A store that forgets with the process: for hosts that keep nothing, and for tests. It makes the same promises as the others, and
 // keeps no more of what is over than its bounds say.
 import { randomBytes, randomUUID } from 'node:crypto';
-import { canonical, createFeed } from '../base/index.ts';
+import { canonical, createFeed, limitOf, type Limits } from '../base/index.ts';
 import { ParleyError } from '../errors.ts';
 import type { JsonObject } from '../jsonrpc/index.ts';
 import { CHAIN_START, link, seal, type ChainEnd } from './audit-chain.ts';
-import { expiredEntry, revokedEntry } from './entries.ts';
+import { createFacts } from './facts.ts';
+import { DEFAULT_ROWS, expiredEntry, MAX_CACHED, OPEN_STATES, revokedEntry, taken, tooManyPending } from './rules.ts';
 import type {
   Approval,
-  ApprovalState,
   AuditEntry,
   AuditRecord,
   Grant,
@@ -23,18 +23,22 @@ import type {
 export interface MemoryStoreOptions {
   /** What the head of the audit is sealed with. Default: a key that nobody else knows. */
   readonly auditKey?: Uint8Array;
+  /** `maxFactBytes`, `maxPendingApprovals`. */
+  readonly limits?: Limits;
   /** Milliseconds since 1970. */
   readonly now?: () => number;
 }
 
-/** Records of the audit, calls and tickets that are over, eras, and listings that are kept, each; the oldest go first. */
+/** Records of the audit, and calls and tickets that are over, each; the oldest go first. */
 const MAX_ROWS = 10_000;
-
-const OPEN: readonly ApprovalState[] = ['pending', 'approved', 'dispatching'];
 
 /** Returns an empty store. */
 export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
-  const { auditKey = randomBytes(32), now = Date.now } = options;
+  const { auditKey = randomBytes(32), limits = {}, now = Date.now } = options;
+  const facts = createFacts(limits);
+  const maxPending = limitOf('maxPendingApprovals', limits.maxPendingApprovals);
+  /** The value as JSON keeps it, apart from the caller's own and not to be changed by whoever gets it. */
+  const copy = <T extends object>(value: T): T => frozen(facts.read<T>(facts.write(value)));
   const changes = createFeed<StoreChange>();
   const trust = new Map<string, TrustedLaunch>();
   const pins = new Map<string, Pin>();
@@ -79,7 +83,7 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
     return [...grants.values()].filter(({ usesLeft = 1, expiresAt = Infinity }) => usesLeft > 0 && expiresAt > at);
   };
   const newGrant = (grant: Grant): Grant => {
-    refuseTaken(grants, grant.id, 'grant');
+    refuseTaken(grants, grant.id);
     return copy(grant);
   };
   const setGrant = (grant: Grant) => {
@@ -188,12 +192,14 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
         expire();
         const same = [...approvals.values()].find(
           ({ state, principal, intentDigest }) =>
-            OPEN.includes(state) && principal === ticket.principal && intentDigest === ticket.intentDigest,
+            OPEN_STATES.includes(state) && principal === ticket.principal && intentDigest === ticket.intentDigest,
         );
         if (same !== undefined) return same;
-        refuseTaken(approvals, ticket.id, 'ticket');
+        refuseTaken(approvals, ticket.id);
+        const waiting = [...approvals.values()].filter(({ state }) => state === 'pending').length;
+        if (waiting >= maxPending) throw tooManyPending(waiting, maxPending);
         const approval = setApproval({ ...ticket, state: 'pending' }, audit);
-        forgetOldest(approvals, ({ state }) => !OPEN.includes(state));
+        forgetOldest(approvals, ({ state }) => !OPEN_STATES.includes(state));
         return approval;
       },
       async get(id) {
@@ -201,7 +207,7 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
         expire();
         return approvals.get(id);
       },
-      async list({ states, limit = Infinity } = {}) {
+      async list({ states, limit = DEFAULT_ROWS } = {}) {
         check();
         expire();
         const wanted = [...approvals.values()].filter(({ state }) => states === undefined || states.includes(state));
@@ -244,7 +250,7 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
     journal: {
       async begin(entry, audit) {
         check();
-        refuseTaken(journal, entry.id, 'call');
+        refuseTaken(journal, entry.id);
         const record = copy<JournalRecord>({ ...entry, state: 'begun' });
         append(audit);
         journal.set(entry.id, record);
@@ -264,7 +270,7 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
         // Whoever began a call here lives as long as the store does.
         return [];
       },
-      async list({ state, limit = Infinity } = {}) {
+      async list({ state, limit = DEFAULT_ROWS } = {}) {
         check();
         const wanted = [...journal.values()].filter((record) => state === undefined || record.state === state);
         return newestFirst(wanted, ({ at }) => at, limit);
@@ -276,7 +282,7 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
         check();
         return append(entry);
       },
-      async read({ after = 0, limit = Infinity } = {}) {
+      async read({ after = 0, limit = DEFAULT_ROWS } = {}) {
         check();
         return records.filter(({ seq }) => seq > after).slice(0, limit);
       },
@@ -297,8 +303,9 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
       },
       async set(server, principal, revision) {
         check();
+        eras.delete(canonical([server, principal]));
         eras.set(canonical([server, principal]), revision);
-        forgetOldest(eras, () => true);
+        forgetOldest(eras, () => true, MAX_CACHED);
       },
     },
 
@@ -311,8 +318,10 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
       async set(key, body, freshUntil) {
         check();
         listings.delete(canonical(key));
-        listings.set(canonical(key), copy({ body, freshUntil }));
-        forgetOldest(listings, () => true);
+        // Too large to be kept, it is fetched again.
+        if (!facts.fits(JSON.stringify(body))) return;
+        listings.set(canonical(key), frozen({ body: JSON.parse(JSON.stringify(body)) as JsonObject, freshUntil }));
+        forgetOldest(listings, () => true, MAX_CACHED);
       },
       async drop(server, method) {
         check();
@@ -323,11 +332,6 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
       },
     },
   };
-}
-
-/** The value as JSON keeps it, apart from the caller's own and not to be changed by whoever gets it. */
-function copy<T extends object>(value: T): T {
-  return frozen(JSON.parse(JSON.stringify(value)) as T);
 }
 
 function frozen<T extends object>(value: T): T {
@@ -353,15 +357,15 @@ function newestFirst<T>(list: readonly T[], time: (value: T) => number, limit: n
     .slice(0, limit);
 }
 
-function refuseTaken(map: ReadonlyMap<string, unknown>, id: string, what: string): void {
-  if (map.has(id)) throw new ParleyError('usage', `There is a ${what} with the id ${id} already. Give each its own.`);
+function refuseTaken(map: ReadonlyMap<string, unknown>, id: string): void {
+  if (map.has(id)) throw taken();
 }
 
 /** Drops the oldest that may go until there are no more than allowed. */
-function forgetOldest<T>(map: Map<string, T>, mayGo: (value: T) => boolean): void {
-  if (map.size <= MAX_ROWS) return;
+function forgetOldest<T>(map: Map<string, T>, mayGo: (value: T) => boolean, allowed = MAX_ROWS): void {
+  if (map.size <= allowed) return;
   for (const [key, value] of map) {
-    if (map.size <= MAX_ROWS) return;
+    if (map.size <= allowed) return;
     if (mayGo(value)) map.delete(key);
   }
 }

@@ -182,7 +182,7 @@ export interface ApprovalTable {
   /** Keeps the ticket; when the same call of the same principal is pending, approved or dispatching already, resolves with that one. */
   open(ticket: ApprovalTicket, audit: AuditEntry): Promise<Approval>;
   get(id: string): Promise<Approval | undefined>;
-  /** Newest first. */
+  /** Newest first; at most 1,000 when no limit is given. */
   list(filter?: { readonly states?: readonly ApprovalState[]; readonly limit?: number }): Promise<readonly Approval[]>;
   /**
    * Moves `pending` to its end, with the grant and the audit record. Exactly one decider wins; the others get what was decided.
@@ -250,7 +250,7 @@ export interface JournalTable {
    * audit record. Resolves with those calls; each is reported to one caller only.
    */
   recover(): Promise<readonly JournalRecord[]>;
-  /** Newest first. */
+  /** Newest first; at most 1,000 when no limit is given. */
   list(filter?: { readonly state?: JournalState; readonly limit?: number }): Promise<readonly JournalRecord[]>;
 }
 
@@ -280,7 +280,7 @@ export interface AuditHead {
 
 export interface AuditTable {
   append(entry: AuditEntry): Promise<AuditRecord>;
-  /** In order, from `after` (exclusive) on, in pages: at most `limit` of them. */
+  /** In order, from `after` (exclusive) on, in pages: at most `limit` of them, or 1,000. */
   read(options?: { readonly after?: number; readonly limit?: number }): Promise<readonly AuditRecord[]>;
   /** The last ones, oldest first. */
   tail(count: number): Promise<readonly AuditRecord[]>;

@@ -1,0 +1,44 @@
+// The audit as it is read. It is written in the transactions of what it tells of, and on its own by `append`.
+import type { Selectable } from 'kysely';
+import type { JsonObject } from '../../jsonrpc/index.ts';
+import { DEFAULT_ROWS } from '../rules.ts';
+import type { AuditRecord, AuditTable } from '../store.ts';
+import { unescaped, type Tables } from './tables.ts';
+import type { Transactions } from './transactions.ts';
+
+export function createAuditTable({ db, read, audited }: Transactions): AuditTable {
+  const records = db.selectFrom('audit').selectAll();
+  return {
+    append: (entry) => audited((tx) => tx.append(entry)),
+    async read({ after = 0, limit = DEFAULT_ROWS } = {}) {
+      const query = records.where('seq', '>', after).orderBy('seq').limit(limit);
+      return (await read((session) => session.run(query))).map(recordOf);
+    },
+    async tail(count) {
+      const query = records.orderBy('seq', 'desc').limit(count);
+      return (await read((session) => session.run(query))).map(recordOf).reverse();
+    },
+    async head() {
+      const query = db.selectFrom('audit_head').select(['seq', 'hash', 'seal']);
+      const [head] = await read((session) => session.run(query));
+      return head === undefined || head.seq === 0 ? undefined : head;
+    },
+  };
+}
+
+/** A record as it is in the table, whatever became of it there: what is no JSON any more is a text, and its hash is wrong. */
+function recordOf({ kind, body, ...rest }: Selectable<Tables['audit']>): AuditRecord {
+  return {
+    ...rest,
+    kind: parsed(() => unescaped(kind), kind),
+    body: parsed(() => JSON.parse(body) as JsonObject, { text: body }),
+  };
+}
+
+function parsed<T>(parse: () => T, otherwise: T): T {
+  try {
+    return parse();
+  } catch {
+    return otherwise;
+  }
+}
