@@ -22,7 +22,7 @@ const ARROWS = {
 const PACKAGES = {
   commander: '^src/cli/',
   ajv: '^src/protocol/json-schema[.]ts$',
-  re2js: '^src/protocol/json-schema[.]ts$',
+  re2js: '^src/(protocol/json-schema|host/policy/pattern)[.]ts$',
   'jsonc-parser': '^src/host/config/',
   '@ai-sdk': '^src/agent/providers/',
   oauth4webapi: '^src/auth/',

@@ -1,24 +1,27 @@
 import { describe, expect, it } from 'vitest';
 import type { ToolAnnotations } from '../../protocol/index.ts';
-import { createGrants, createIntent } from '../approval/index.ts';
+import { createIntent, grantFor, subjectOf } from '../approval/index.ts';
 import type { Scope } from '../config/index.ts';
-import { decide, type CallQuestion, type InputQuestion } from './decide.ts';
-import { parseRule, type Effect, type RuleSet } from './rules.ts';
+import type { TaintMark } from '../trust/index.ts';
+import { decide, matchingRules, mayRepeat, type CallQuestion, type InputQuestion, type ReadQuestion } from './decide.ts';
+import { rule, ruleSet } from './fixtures/world.ts';
+import type { Effect, RuleSet } from './rules.ts';
 
-const NO_RULES: RuleSet = { rules: [], complete: true };
+const NO_RULES = ruleSet();
+const BROKEN: RuleSet = { ...ruleSet(rule('allow', '*/*')), problems: ['The deny rule "x" (parley.jsonc) has no "/".'] };
 
 function rules(...written: readonly [effect: Effect, text: string, scope?: Scope][]): RuleSet {
-  const rule = ([effect, text, scope = 'user']: (typeof written)[number]) =>
-    parseRule(effect, text, { file: 'parley.jsonc', key: '', scope });
-  return { rules: written.map(rule), complete: true };
+  return ruleSet(...written.map(([effect, text, scope]) => rule(effect, text, scope)));
 }
 
 function call(
-  of: { annotations?: ToolAnnotations; description?: string } & Partial<Omit<CallQuestion, 'type' | 'intent'>> = {},
+  of: { annotations?: ToolAnnotations; description?: string; taint?: readonly TaintMark[] } & Partial<
+    Omit<CallQuestion, 'type' | 'intent'>
+  > = {},
 ): CallQuestion {
-  const { annotations, description = '', ...rest } = of;
+  const { annotations, description = '', taint = [], ...rest } = of;
   const tool = { name: 'write', description, inputSchema: { type: 'object' }, ...(annotations !== undefined && { annotations }) };
-  const intent = createIntent({ server: 'files', tool, args: { path: '/srv/x' } });
+  const intent = createIntent({ server: 'files', tool, args: { path: '/srv/x' }, taint });
   return { type: 'call', intent, server: { trusted: false, reviewedTools: [] }, rules: NO_RULES, grants: [], ...rest };
 }
 
@@ -77,9 +80,16 @@ describe('a call with rules', () => {
     });
   });
 
-  it('is denied when some rules could not be read, whatever the others say', () => {
-    const set = { ...rules(['allow', '*/*']), complete: false };
-    expect(decide(call({ rules: set, server: trusted, annotations: { readOnlyHint: true } })).verdict).toBe('deny');
+  it('is denied when the policy is broken, whatever the rules say, and says why', () => {
+    const { verdict, because } = decide(call({ rules: BROKEN, server: trusted, annotations: { readOnlyHint: true } }));
+    expect(verdict).toBe('deny');
+    expect(because).toContain('The deny rule "x" (parley.jsonc) has no "/".');
+  });
+
+  it('is denied when it must be looked at first, and a rule that denies is said before', () => {
+    const blocked = 'The tool changed.';
+    expect(decide(call({ blocked, rules: rules(['allow', '*/*']) }))).toEqual({ verdict: 'deny', because: blocked });
+    expect(decide(call({ blocked, rules: rules(['deny', '*/*']) })).because).toContain('The rule deny */*');
   });
 
   it('is denied and asked on trusted servers and for reviewed tools too', () => {
@@ -91,24 +101,129 @@ describe('a call with rules', () => {
 });
 
 describe('what was allowed for this run', () => {
-  const grants = createGrants();
-  grants.add(call().intent);
+  const grants = [grantFor(subjectOf(call().intent), { type: 'run' }, { by: 'somebody', channel: 'test', at: 0 })];
 
   it('allows the tool, and not another definition of it', () => {
-    expect(decide(call({ grants: grants.list }))).toEqual({ verdict: 'allow', because: 'You allowed this tool for this run.' });
-    expect(decide(call({ grants: grants.list, description: 'Changed.' })).verdict).toBe('ask');
-    expect(decide(call({ grants: grants.list, annotations: { readOnlyHint: true } })).verdict).toBe('ask');
+    expect(decide(call({ grants }))).toEqual({ verdict: 'allow', because: 'You allowed this tool for this run.' });
+    expect(decide(call({ grants, description: 'Changed.' })).verdict).toBe('ask');
+    expect(decide(call({ grants, annotations: { readOnlyHint: true } })).verdict).toBe('ask');
   });
 
   it('is no match for a rule that denies or asks', () => {
-    expect(decide(call({ grants: grants.list, rules: rules(['deny', '*/*']) })).verdict).toBe('deny');
-    expect(decide(call({ grants: grants.list, rules: rules(['ask', '*/*']) })).verdict).toBe('ask');
+    expect(decide(call({ grants, rules: rules(['deny', '*/*']) })).verdict).toBe('deny');
+    expect(decide(call({ grants, rules: rules(['ask', '*/*']) })).verdict).toBe('ask');
   });
 
   it('is offered only where it would count', () => {
     expect(decide(call())).toMatchObject({ verdict: 'ask', widest: 'run' });
     expect(decide(call({ rules: rules(['ask', '*/*']) }))).toMatchObject({ verdict: 'ask', widest: 'once' });
   });
+});
+
+describe('a run that has read', () => {
+  const web: TaintMark = { server: 'web', from: 'fetch', untrusted: true, private: 'no', digest: 'd1' };
+  const notes: TaintMark = { server: 'notes', from: 'read', untrusted: false, private: 'to-others', digest: 'd2' };
+  const harmless = { readOnlyHint: true, openWorldHint: false };
+  const grants = [grantFor(subjectOf(call().intent), { type: 'run' }, { by: 'somebody', channel: 'test', at: 0 })];
+  const allowed = { rules: rules(['allow', '*/*']) };
+
+  it.each<[string, Parameters<typeof call>[0], Effect]>([
+    ['nothing', { ...allowed }, 'allow'],
+    ['what anybody wrote, and nothing private', { ...allowed, taint: [web] }, 'allow'],
+    ['what is private, and nothing that others wrote', { ...allowed, taint: [notes] }, 'allow'],
+    ['both', { ...allowed, taint: [web, notes] }, 'ask'],
+    ['both, the other way round', { ...allowed, taint: [notes, web] }, 'ask'],
+    ['both in one', { ...allowed, taint: [{ ...web, private: 'to-others' }] }, 'ask'],
+    ['what came from the server itself', { ...allowed, taint: [{ ...web, server: 'files', private: 'to-others' }] }, 'allow'],
+    ['what must not go back to its server', { ...allowed, taint: [{ ...web, server: 'files', private: 'to-all' }] }, 'ask'],
+    ['both, and there is a rule that denies', { rules: rules(['deny', '*/*']), taint: [web, notes] }, 'deny'],
+    ['both, and the tool is reviewed', { server: reviewed, taint: [web, notes] }, 'ask'],
+    ['both, and a trusted tool stays at home', { server: trusted, annotations: harmless, taint: [web, notes] }, 'allow'],
+    ['both, and an unknown tool says so', { ...allowed, annotations: harmless, taint: [web, notes] }, 'ask'],
+    [
+      'both, and a trusted tool only reads, but who knows from where',
+      { server: trusted, annotations: { readOnlyHint: true }, taint: [web, notes] },
+      'ask',
+    ],
+    [
+      'both, and a trusted tool at home destroys',
+      { ...allowed, server: trusted, annotations: { openWorldHint: false }, taint: [web, notes] },
+      'ask',
+    ],
+    [
+      'both, and the rule allows it all the same',
+      { rules: rules(['allow', '*/* even when tainted']), taint: [web, notes] },
+      'allow',
+    ],
+    [
+      'both, and one rule asks where another allows it all the same',
+      { rules: rules(['allow', '*/* even when tainted'], ['ask', '*/*']), taint: [web, notes] },
+      'ask',
+    ],
+  ])('%s', (_, question, verdict) => {
+    expect(decide(call(question)).verdict).toBe(verdict);
+  });
+
+  it('is asked in spite of what was allowed, once, and with where it comes from', () => {
+    expect(decide(call({ grants })).verdict).toBe('allow');
+    const decision = decide(call({ grants, taint: [web, notes] }));
+    expect(decision).toMatchObject({ verdict: 'ask', widest: 'once' });
+    expect(decision.because).toContain('the result of web/fetch');
+    expect(decision.because).toContain('the result of notes/read');
+  });
+});
+
+describe('a resource or prompt', () => {
+  const read = (more: Partial<ReadQuestion> = {}): ReadQuestion => ({
+    type: 'read',
+    kind: 'resource',
+    server: 'files',
+    name: 'file:///etc/passwd',
+    principal: '',
+    route: 'call',
+    taint: [],
+    rules: NO_RULES,
+    ...more,
+  });
+  const web: TaintMark = { server: 'web', from: 'fetch', untrusted: true, private: 'to-others', digest: 'd' };
+
+  it.each<[string, Partial<ReadQuestion>, Effect]>([
+    ['no rule', {}, 'allow'],
+    ['a rule that denies its server', { rules: rules(['deny', 'files/*']) }, 'deny'],
+    ['a rule that denies the URI', { rules: rules(['deny', '*/resource:*(uri: under /etc)']) }, 'deny'],
+    ['a rule that denies prompts', { rules: rules(['deny', '*/prompt:*']) }, 'allow'],
+    ['a rule that asks', { rules: rules(['ask', 'files/resource:*']) }, 'ask'],
+    [
+      'a rule that denies a prompt’s argument',
+      { kind: 'prompt', name: 'p', args: { a: 'x' }, rules: rules(['deny', 'files/prompt:p(a: x)']) },
+      'deny',
+    ],
+    ['a broken policy', { rules: BROKEN }, 'deny'],
+    ['a review that is due', { blocked: 'It changed.' }, 'deny'],
+    ['what the run has read', { taint: [web] }, 'ask'],
+  ])('with %s', (_, more, verdict) => {
+    expect(decide(read(more)).verdict).toBe(verdict);
+  });
+});
+
+describe('a call may be made twice', () => {
+  const repeatable = (text: string): RuleSet => ({ ...NO_RULES, repeatable: [rule('allow', text)] });
+  it.each<[string, Parameters<typeof call>[0], boolean]>([
+    ['of nothing known', {}, false],
+    ['of an unknown server that says so', { annotations: { idempotentHint: true } }, false],
+    ['of a trusted server that says so', { server: trusted, annotations: { idempotentHint: true } }, true],
+    ['of a trusted server that says that it only reads', { server: trusted, annotations: { readOnlyHint: true } }, true],
+    ['that a rule names', { rules: repeatable('files/write(path: /srv/*)') }, true],
+    ['that no rule names', { rules: repeatable('files/read') }, false],
+    ['of a broken policy', { rules: { ...repeatable('*/*'), problems: ['x'] } }, false],
+  ])('%s', (_, question, expected) => {
+    expect(mayRepeat(call(question))).toBe(expected);
+  });
+});
+
+it('the rules that match are told, those of a project that allow apart', () => {
+  const set = rules(['deny', 'files/*'], ['allow', '*/*'], ['allow', 'files/write', 'project'], ['ask', 'other/*']);
+  expect(matchingRules(call({ rules: set })).map(({ text }) => text)).toEqual(['files/*', '*/*']);
 });
 
 describe('what a server wants from the client', () => {
@@ -137,6 +252,6 @@ describe('what a server wants from the client', () => {
   });
 
   it('is denied when some rules could not be read', () => {
-    expect(decide(input('roots', { rules: { rules: [], complete: false } })).verdict).toBe('deny');
+    expect(decide(input('roots', { rules: BROKEN })).verdict).toBe('deny');
   });
 });

@@ -1,7 +1,10 @@
-// The one place that decides what may happen. A pure function: it reads nothing, asks nobody and remembers nothing.
+// The one place that decides what may happen. A pure function: it asks nobody, remembers nothing, and reads nothing but, where a rule
+// has `under`, where a path leads.
 import { grantCovers, type ApprovalScope, type CallIntent, type Grant } from '../approval/index.ts';
+import type { JsonObject } from '../../jsonrpc/index.ts';
 import type { ServerSettings } from '../config/index.ts';
-import { placeOf, ruleMatches, type Effect, type Rule, type RuleSet } from './rules.ts';
+import { taintFor, type TaintMark } from '../trust/index.ts';
+import { placeOf, type Effect, type Rule, type RuleSet, type Subject } from './rules.ts';
 
 /** May this call be made? */
 export interface CallQuestion {
@@ -9,9 +12,28 @@ export interface CallQuestion {
   readonly intent: CallIntent;
   /** What the user said about the server. */
   readonly server: Pick<ServerSettings, 'trusted' | 'reviewedTools'>;
+  /** Why the server or the tool must be looked at before it is used; absent when it need not. */
+  readonly blocked?: string;
   readonly rules: RuleSet;
-  /** What was allowed for this run. */
+  /** What was allowed beyond one call. */
   readonly grants: readonly Grant[];
+}
+
+/** May this resource or prompt be read? */
+export interface ReadQuestion {
+  readonly type: 'read';
+  readonly kind: 'resource' | 'prompt';
+  /** The configured server's name. */
+  readonly server: string;
+  /** The resource's URI, or the prompt's name. */
+  readonly name: string;
+  /** A prompt's arguments. */
+  readonly args?: JsonObject;
+  readonly principal: string;
+  readonly route: string;
+  readonly taint: readonly TaintMark[];
+  readonly blocked?: string;
+  readonly rules: RuleSet;
 }
 
 /** May a server have this from the client? Rules name tools, so that an allowed `server/*` opens none of these. */
@@ -25,7 +47,7 @@ export interface InputQuestion {
   readonly rules: RuleSet;
 }
 
-export type Question = CallQuestion | InputQuestion;
+export type Question = CallQuestion | ReadQuestion | InputQuestion;
 
 /** `because` is for people, never for a model. `widest` is what an approval may cover at most. */
 export type Decision =
@@ -33,34 +55,90 @@ export type Decision =
   | { readonly verdict: 'ask'; readonly because: string; readonly rule?: Rule; readonly widest: ApprovalScope };
 
 /**
- * The answer to a question. For calls: rules first, in whatever order and file they stand, deny before ask before allow; then
- * what was allowed for this run; then what a trusted server says of its tool, or the user's list of reviewed tools; else ask.
+ * The answer to a question. A policy with a problem denies everything. Else, for calls: rules that deny, in whatever order and file
+ * they stand; then what must be reviewed first; then what the run has read, which asks in spite of any grant; then rules that ask,
+ * rules that allow, and what was allowed before; then what a trusted server says of its tool, or the user's list of reviewed tools;
+ * else ask. Resources and prompts are free where no rule holds them back.
  */
 export function decide(question: Question): Decision {
-  if (!question.rules.complete) {
-    return {
-      verdict: 'deny',
-      because: 'Some permission rules cannot be read, and one of them may deny this. Correct them first.',
-    };
+  const [problem] = question.rules.problems;
+  if (problem !== undefined) {
+    return { verdict: 'deny', because: `The permission rules are broken, and one of them may deny this. ${problem}` };
   }
   switch (question.type) {
     case 'call':
       return decideCall(question);
+    case 'read':
+      return decideRead(question);
     case 'input':
       return decideInput(question);
   }
 }
 
-function decideCall({ intent, server, rules: { rules }, grants }: CallQuestion): Decision {
-  const matching = rules.filter((rule) => mayCount(rule) && ruleMatches(rule, intent));
-  for (const effect of ['deny', 'ask', 'allow'] as const) {
-    const rule = matching.find((candidate) => candidate.effect === effect);
-    if (rule !== undefined) return byRule(rule);
-  }
+/** The rules that are about what is asked, those that deny first. A project's rules that allow are not among them. */
+export function matchingRules(question: CallQuestion | ReadQuestion): readonly Rule[] {
+  return matching(question, question.type === 'call' ? subjectOfCall(question) : subjectOfRead(question));
+}
+
+function matching({ rules: { rules } }: CallQuestion | ReadQuestion, subject: Subject): readonly Rule[] {
+  return rules.filter((rule) => mayCount(rule) && rule.matches(subject));
+}
+
+/** True when the call does no harm when it is made twice: a rule says so, or a trusted server says so of its tool. */
+export function mayRepeat(question: CallQuestion): boolean {
+  const subject = subjectOfCall(question);
+  if (subject.hints?.readOnlyHint === true || subject.hints?.idempotentHint === true) return true;
+  return (
+    question.rules.problems.length === 0 && question.rules.repeatable.some((rule) => mayCount(rule) && rule.matches(subject))
+  );
+}
+
+function subjectOfCall({ intent, server }: CallQuestion): Subject {
+  const { tool, args, definition, principal, route } = intent;
+  return {
+    kind: 'tool',
+    server: intent.server,
+    name: tool,
+    args,
+    // An object also where a trusted server says nothing: that too means something.
+    hints: server.trusted ? (definition.annotations ?? {}) : undefined,
+    principal,
+    route,
+    taint: intent.taint,
+  };
+}
+
+function subjectOfRead({ kind, server, name, args = {}, principal, route, taint }: ReadQuestion): Subject {
+  return { kind, server, name, args: kind === 'resource' ? { uri: name } : args, hints: undefined, principal, route, taint };
+}
+
+function decideCall(question: CallQuestion): Decision {
+  const { intent, server, grants } = question;
+  const byRules = decideByRules(question, subjectOfCall(question));
+  if (byRules !== undefined) return byRules;
   if (grants.some((grant) => grantCovers(grant, intent))) {
     return { verdict: 'allow', because: 'You allowed this tool for this run.' };
   }
   return server.trusted ? byHints(intent) : byReview(intent, server.reviewedTools);
+}
+
+function decideRead(question: ReadQuestion): Decision {
+  const because = `Reading a ${question.kind} is free where no rule holds it back.`;
+  return decideByRules(question, subjectOfRead(question)) ?? { verdict: 'allow', because };
+}
+
+/** What rules, reviews and taint say; undefined when they say nothing. */
+function decideByRules(question: CallQuestion | ReadQuestion, subject: Subject): Decision | undefined {
+  const found = matching(question, subject);
+  const first = (effect: Effect) => found.find((rule) => rule.effect === effect);
+  const denying = first('deny');
+  if (denying !== undefined) return byRule(denying);
+  if (question.blocked !== undefined) return { verdict: 'deny', because: question.blocked };
+  const asking = first('ask');
+  const taint = found.some(({ evenTainted }) => evenTainted) ? undefined : byTaint(subject);
+  if (taint !== undefined) return taint;
+  const deciding = asking ?? first('allow');
+  return deciding === undefined ? undefined : byRule(deciding);
 }
 
 /** A project may forbid and ask, but never allow its own calls. */
@@ -73,6 +151,29 @@ function byRule(rule: Rule): Decision {
   const because = `The rule ${effect} ${text} says so (${placeOf(source)}).`;
   // A grant would not count against an ask rule, so none is offered.
   return effect === 'ask' ? { verdict: effect, because, rule, widest: 'once' } : { verdict: effect, because, rule };
+}
+
+/**
+ * Who read what anybody may have written may have been told what to do by it. Such a run asks before it sends private data
+ * anywhere, or destroys anything.
+ */
+function byTaint(subject: Subject): Decision | undefined {
+  const { untrusted, private: secret } = taintFor(subject.taint, subject.server);
+  if (untrusted === undefined || secret === undefined || !canHarm(subject)) return undefined;
+  const because =
+    `This run has read ${sourceOf(untrusted)}, which anybody may have written, and ${secret === untrusted ? 'that is also' : `${sourceOf(secret)}, which is`} ` +
+    `data that server "${subject.server}" must not get unasked. This call can send data out or destroy something.`;
+  return { verdict: 'ask', because, widest: 'once' };
+}
+
+function sourceOf({ server, from }: TaintMark): string {
+  return `the result of ${server}/${from}`;
+}
+
+/** What is not known to stay at home and to destroy nothing may do both. */
+function canHarm({ hints }: Subject): boolean {
+  if (hints?.openWorldHint !== false) return true;
+  return hints.readOnlyHint !== true && hints.destructiveHint !== false;
 }
 
 /** On a trusted server the hints count; the specification takes a tool for destructive unless it says that it is not. */

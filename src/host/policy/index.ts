@@ -1,2 +1,13 @@
-export { decide, type CallQuestion, type Decision, type InputQuestion, type Question } from './decide.ts';
-export { parseRule, readRules, type Effect, type Rule, type RuleSet } from './rules.ts';
+export { ROUTES } from './conditions.ts';
+export {
+  decide,
+  matchingRules,
+  mayRepeat,
+  type CallQuestion,
+  type Decision,
+  type InputQuestion,
+  type Question,
+  type ReadQuestion,
+} from './decide.ts';
+export { LOCAL_PLACES, type Places } from './places.ts';
+export { parseRule, placeOf, readRules, type Effect, type Rule, type RuleSet } from './rules.ts';

@@ -1,18 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { isParleyError } from '../../errors.ts';
 import type { JsonObject } from '../../jsonrpc/index.ts';
-import { createIntent } from '../approval/index.ts';
-import type { Scope } from '../config/index.ts';
-import { parseRule, readRules, ruleMatches, type Effect } from './rules.ts';
+import type { HostConfig, Rules, Scope } from '../config/index.ts';
+import { rule, subject } from './fixtures/world.ts';
+import { parseRule, readRules, type Effect } from './rules.ts';
 
 const source = { file: '/home/me/parley.jsonc', key: 'permissions.deny.0', scope: 'user' as Scope };
 
-function intent(server: string, tool: string, args: JsonObject = {}) {
-  return createIntent({ server, tool: { name: tool, inputSchema: { type: 'object' } }, args });
-}
-
 function matches(text: string, server: string, tool: string, args: JsonObject = {}, effect: Effect = 'deny') {
-  return ruleMatches(parseRule(effect, text, source), intent(server, tool, args));
+  return rule(effect, text).matches(subject(server, tool, args));
 }
 
 describe('a rule', () => {
@@ -83,6 +79,127 @@ describe('a rule', () => {
   );
 });
 
+describe('what an argument must be', () => {
+  it.each<[string, JsonObject, boolean, Effect?]>([
+    // Several arguments.
+    ['db/query(table: users, limit: 1..100)', { table: 'users', limit: 5 }, true],
+    ['db/query(table: users, limit: 1..100)', { table: 'users', limit: 101 }, false],
+    ['db/query(table: users, limit: 1..100)', { table: 'users' }, false],
+    // Ranges.
+    ['db/query(limit: 1..100)', { limit: 1 }, true],
+    ['db/query(limit: 1..100)', { limit: 100 }, true],
+    ['db/query(limit: 1..100)', { limit: 100.5 }, false],
+    ['db/query(limit: 1..100)', { limit: '5' }, false],
+    ['db/query(limit: ..-1)', { limit: -2 }, true],
+    ['db/query(limit: 2.5 ..)', { limit: 2.4 }, false],
+    ['db/query(limit: >= 5)', { limit: 5 }, true],
+    ['db/query(limit: > 5)', { limit: 5 }, false],
+    ['db/query(limit: <5)', { limit: 4 }, true],
+    ['db/query(path: ..)', { path: '..' }, true],
+    // Alternatives.
+    ['db/query(state: open | closed)', { state: 'closed' }, true],
+    ['db/query(state: open | closed)', { state: 'open | closed' }, false],
+    ['db/query(state: open|"half, open"|null|3..4)', { state: 'half, open' }, true],
+    ['db/query(state: open|"half, open"|null|3..4)', { state: null }, true],
+    ['db/query(state: open|"half, open"|null|3..4)', { state: 3.5 }, true],
+    ['db/query(state: open|"half, open"|null|3..4)', { state: 'half' }, false],
+    // Regular expressions cover all of a text to allow it, and are found somewhere to hold it back.
+    ['db/query(id: matches /[A-Z]+-\\d+/)', { id: 'AB-12' }, true, 'allow'],
+    ['db/query(id: matches /[A-Z]+-\\d+/)', { id: 'AB-12; drop' }, false, 'allow'],
+    ['db/query(id: matches /[A-Z]+-\\d+/)', { id: 'AB-12; drop' }, true, 'deny'],
+    ['db/query(id: matches /drop.*table/i)', { id: 'x; DROP\n TABLE' }, true, 'deny'],
+    ['db/query(id: matches /drop.*table/i)', { id: 'drop\ntable' }, false, 'allow'],
+    ['db/query(id: matches /a\\/b|c,d\\)/, n: 1)', { id: 'c,d)', n: 1 }, true],
+    ['db/query(id: matches /a/ | 5)', { id: 5 }, true],
+    ['db/query(id: matches /a/)', { id: ['a'] }, false],
+    // A path without a word before it is a text, whatever its ends.
+    ['db/query(path: /srv/data/)', { path: 'x/srv/data/y' }, false],
+    ['db/query(path: /srv/data/)', { path: '/srv/data/' }, true],
+    // Arguments in arguments.
+    ['db/query(options.limit: 5)', { options: { limit: 5 } }, true],
+    ['db/query(options.limit: 5)', { options: { limit: 6 } }, false],
+    ['db/query(options.limit: 5)', { options: 5 }, false],
+    ['db/query(/options/a~1b: 5)', { options: { 'a/b': 5 } }, true],
+    ['db/query(/options.limit: 5)', { options: { limit: 5 } }, false],
+    ['db/query("options.limit": 5)', { 'options.limit': 5 }, true],
+    ['db/query("a: b": 5)', { 'a: b': 5 }, true],
+    ['db/query(items.1: x)', { items: ['y', 'x'] }, true],
+    // One name for two arguments: both must fit to allow, one to hold back.
+    ['db/query(a.b: 1)', { 'a.b': 1 }, true, 'allow'],
+    ['db/query(a.b: 1)', { 'a.b': 1, a: { b: 2 } }, false, 'allow'],
+    ['db/query(a.b: 1)', { 'a.b': 2, a: { b: 1 } }, true, 'deny'],
+    // Each of a list: all to allow, one to hold back.
+    ['db/query(ids.*: 1..9)', { ids: [1, 2] }, true, 'allow'],
+    ['db/query(ids.*: 1..9)', { ids: [1, 20] }, false, 'allow'],
+    ['db/query(ids.*: 1..9)', { ids: [1, 20] }, true, 'deny'],
+    ['db/query(ids.*: 1..9)', { ids: [] }, false, 'allow'],
+    ['db/query(edits.*.path: /srv/*)', { edits: [{ path: '/srv/x' }, { text: '' }] }, false, 'allow'],
+    ['db/query(*: secret*)', { any: 'secrets' }, true, 'deny'],
+  ])('%s on %j: %s', (text, args, expected, effect = 'deny') => {
+    expect(matches(text, 'db', 'query', args, effect)).toBe(expected);
+  });
+});
+
+describe('a condition', () => {
+  const hints = (annotations: object) => ({ hints: annotations });
+  const mark = { server: 'web', from: 'fetch', untrusted: true, private: 'to-others', digest: 'd' } as const;
+  it.each<[Effect, string, Parameters<typeof subject>[3], boolean]>([
+    ['allow', 'read-only', hints({ readOnlyHint: true }), true],
+    ['allow', 'read-only', hints({}), false],
+    ['allow', 'read-only', hints({ readOnlyHint: 'true' }), false],
+    ['allow', 'not destructive', hints({ destructiveHint: false }), true],
+    ['allow', 'not destructive', hints({}), false],
+    ['deny', 'destructive', hints({}), true],
+    ['deny', 'destructive', hints({ readOnlyHint: true, destructiveHint: true }), false],
+    ['allow', 'idempotent and not open-world', hints({ idempotentHint: true, openWorldHint: false }), true],
+    ['allow', 'idempotent and not open-world', hints({ idempotentHint: true }), false],
+    // Of a server that is not trusted nothing is known: that allows nothing, and holds everything back.
+    ['allow', 'read-only', {}, false],
+    ['allow', 'not destructive', {}, false],
+    ['deny', 'destructive', {}, true],
+    ['ask', 'not read-only', {}, true],
+    ['allow', 'route run | chat', { route: 'chat' }, true],
+    ['allow', 'route run | chat', { route: 'call' }, false],
+    ['deny', 'not route library', { route: 'gateway' }, true],
+    ['allow', 'principal alice | svc-*', { principal: 'svc-1' }, true],
+    ['allow', 'principal alice | svc-*', { principal: 'bob' }, false],
+    ['allow', 'not tainted', { taint: [] }, true],
+    ['allow', 'not tainted', { taint: [mark] }, false],
+    ['deny', 'tainted and private', { taint: [mark] }, true],
+    ['deny', 'tainted and private', { taint: [] }, false],
+    ['deny', 'private', { taint: [{ ...mark, server: 'a' }] }, false],
+    ['deny', 'private', { taint: [{ ...mark, server: 'a', private: 'to-all' }] }, true],
+  ])('%s … when %s, %j: %s', (effect, condition, more, expected) => {
+    expect(rule(effect, `a/b when ${condition}`).matches(subject('a', 'b', {}, more))).toBe(expected);
+  });
+
+  it('stands behind arguments too, and a text that looks like one is a text', () => {
+    expect(rule('allow', 'a/b(x: 1) when route run').matches(subject('a', 'b', { x: 1 }, { route: 'run' }))).toBe(true);
+    expect(rule('allow', 'a/b(x: go when ready)').matches(subject('a', 'b', { x: 'go when ready' }))).toBe(true);
+  });
+});
+
+describe('resources and prompts', () => {
+  const of = (kind: 'resource' | 'prompt', name: string, args: JsonObject = {}) => ({ ...subject('files', name, args), kind });
+  it.each<[Effect, string, ReturnType<typeof of>, boolean]>([
+    ['deny', 'files/resource:file:///srv/*', of('resource', 'file:///srv/x'), true],
+    ['deny', 'files/resource:file:///srv/*', of('resource', 'file:///etc/x'), false],
+    ['deny', 'files/resource:*(uri: under /etc)', of('resource', 'x', { uri: 'file:///etc/passwd' }), true],
+    ['deny', 'files/prompt:sum*', of('prompt', 'summary'), true],
+    ['deny', 'files/prompt:sum*', of('resource', 'summary'), false],
+    ['deny', 'files/prompt:p(topic: war)', of('prompt', 'p', { topic: 'war' }), true],
+    ['deny', 'files/summary', of('prompt', 'summary'), false],
+    // All that a server has is held back, and only its tools are allowed.
+    ['deny', 'files/*', of('prompt', 'summary'), true],
+    ['ask', '*/*', of('resource', 'file:///x'), true],
+    ['allow', 'files/*', of('resource', 'file:///x'), false],
+    ['allow', 'files/resource:*', of('resource', 'file:///x'), true],
+    ['allow', 'files/resource:*', { ...of('prompt', 'x'), kind: 'tool' as never }, false],
+  ])('%s %s on %j: %s', (effect, text, asked, expected) => {
+    expect(rule(effect, text).matches(asked)).toBe(expected);
+  });
+});
+
 describe('a rule that cannot be read', () => {
   it.each([
     ['', 'no "/"'],
@@ -118,28 +235,99 @@ describe('a rule that cannot be read', () => {
     expect(message.length).toBeLessThan(400);
   });
 
-  it('stops the reading of all', () => {
-    const written = (rule: string) => [{ rule, source }];
-    expect(() => readRules({ allow: written('a/*'), ask: [], deny: written('a'), complete: true })).toThrow('The deny rule "a"');
+  it.each<[Effect, string, string]>([
+    ['allow', 'a/b(x: 5..1)', 'no number is in 5..1'],
+    ['allow', 'a/b(x: > many)', 'is no number'],
+    ['deny', 'a/b(x: matches /a^b/)', 'no text can match'],
+    ['deny', 'a/b(x: matches /[^\\s\\S]/)', 'no text can match'],
+    ['deny', 'a/b(x: matches /a$b/)', 'no text can match'],
+    ['deny', 'a/b(x: matches /(/)', 'cannot be read'],
+    ['deny', 'a/b(x: matches /(a)\\1/)', 'cannot be read'],
+    ['deny', 'a/b(x: matches /abc)', 'does not end'],
+    ['deny', `a/b(x: matches /${'a'.repeat(257)}/)`, 'longer than 256'],
+    ['deny', 'a/b(x: under srv)', 'not absolute'],
+    ['deny', 'a/b(x: under ~other/x)', 'not absolute'],
+    ['deny', 'a/b(x: host *.*.example)', 'a host that is none'],
+    ['deny', 'a/b(x: host http://x.example)', 'a host that is none'],
+    ['deny', 'a/b(x: host *.127.0.0.1)', 'no subdomains'],
+    ['deny', 'a/b(x: 1, x: 2)', 'names an argument twice'],
+    ['deny', 'a/b(x.y: 1, /x/y: 2)', 'names an argument twice'],
+    ['deny', 'a/b(text: one, two)', 'stands in double quotes'],
+    ['deny', 'a/b(x..y: 1)', 'an empty step'],
+    ['deny', 'a/b(x: 1 | )', 'no value'],
+    ['deny', 'a/b(x: (1)', 'does not end in'],
+    ['deny', 'a/b when', 'white space in the name'],
+    ['deny', 'a/b c(x: 1)', 'white space in the name'],
+    ['deny', 'a/b(x: 1) when', 'but in "when"'],
+    ['deny', 'a/b when nice', 'There are read-only'],
+    ['deny', 'a/b when read-only now', 'behind the condition'],
+    ['deny', 'a/b when read-only and not read-only', 'twice'],
+    ['deny', 'a/b when read-only and destructive', 'no tool is all'],
+    ['deny', 'a/b when read-only and not idempotent', 'no tool is all'],
+    ['deny', 'a/b when route', 'without a name'],
+    ['deny', 'a/b when route chta', 'no route "chta". Did you mean "chat"?'],
+    ['deny', 'a/b when not tainted', 'cannot hold back'],
+    ['ask', 'a/b when not private', 'cannot hold back'],
+    ['allow', 'a/b when tainted', 'cannot allow because of'],
+    ['deny', 'a/b even when tainted', 'drop "even when tainted"'],
+    ['allow', 'a/b when not tainted even when tainted', 'contradicts itself'],
+    ['deny', 'a/resource:x(y: 1)', 'the argument "uri" alone'],
+    ['deny', 'a/prompt:', 'names no prompt'],
+  ])('%s %s: %s', (effect, text, why) => {
+    expect(() => parseRule(effect, text, source)).toThrow(why);
   });
 });
 
 describe('the rules of a configuration', () => {
-  it('keep effect, text and source, and whether all could be read', () => {
-    const project = { file: '.parley/parley.jsonc', key: 'permissions.ask.0', scope: 'project' as Scope };
-    const set = readRules({
-      allow: [{ rule: 'a/*', source }],
-      ask: [{ rule: 'a/b(x: 1)', source: project }],
-      deny: [],
-      complete: false,
+  const written = (text: string, scope: Scope = 'user') => [{ rule: text, source: { ...source, scope } }];
+  const read = (rules: Partial<Rules>, servers: readonly Partial<HostConfig['servers'][number]>[] = []) =>
+    readRules({
+      rules: { allow: [], ask: [], deny: [], complete: true, ...rules },
+      servers: servers.map((server) => ({ reviewedTools: [], trusted: false, source, ...server })) as never,
     });
-    expect(set).toEqual({
-      complete: false,
-      rules: [
-        { effect: 'ask', text: 'a/b(x: 1)', source: project, server: 'a', tool: 'b', argument: { name: 'x', value: 1 } },
-        { effect: 'allow', text: 'a/*', source, server: 'a', tool: '*' },
-      ],
-    });
+
+  it('keep effect, text and source, those that deny first', () => {
+    const { rules, problems } = read({ allow: written('a/*'), ask: written(' a/b(x: 1) ', 'project') });
+    expect(problems).toEqual([]);
+    expect(rules).toMatchObject([
+      { effect: 'ask', text: 'a/b(x: 1)', source: { scope: 'project' }, server: 'a' },
+      { effect: 'allow', text: 'a/*', source: { scope: 'user' }, server: 'a' },
+    ]);
+  });
+
+  it('have a problem for each rule that cannot be read, with its file and key', () => {
+    const { problems } = read({ allow: written('a'), deny: written('b(') });
+    expect(problems).toHaveLength(2);
+    for (const problem of problems) expect(problem).toContain('(permissions.deny.0 in /home/me/parley.jsonc)');
+  });
+
+  it('have a problem when a file could not be read', () => {
+    expect(read({ complete: false }).problems).toHaveLength(1);
+  });
+
+  it('have a problem when they allow by what a server says that is not trusted', () => {
+    const rules = { allow: written('files/* when read-only') };
+    expect(read(rules, [{ name: 'files' }]).problems[0]).toContain('server "files" is not trusted');
+    expect(read(rules, [{ name: 'files', trusted: true }]).problems).toEqual([]);
+    expect(read(rules, []).problems).toEqual([]);
+    expect(read({ allow: written('*/* when read-only') }, [{ name: 'files' }]).problems).toEqual([]);
+    expect(read({ deny: written('files/* when destructive') }, [{ name: 'files' }]).problems).toEqual([]);
+    // A project that calls its server as the user calls one does not break the user's rules.
+    expect(read(rules, [{ name: 'files', source: { ...source, scope: 'project' } }]).problems).toEqual([]);
+  });
+
+  it('have the version of all that counts, whatever its order and place', () => {
+    const of = (...allow: string[]) => read({ allow: allow.flatMap((text) => written(text)) }).version;
+    expect(of('a/x', 'a/y')).toBe(of('a/y', 'a/x'));
+    expect(of('a/x')).not.toBe(of('a/y'));
+    expect(read({ deny: written('a/x') }).version).not.toBe(of('a/x'));
+    const servers = [
+      { name: 'a' },
+      { name: 'a', trusted: true },
+      { name: 'a', private: true },
+      { name: 'a', reviewedTools: ['x'] },
+    ];
+    expect(new Set(servers.map((server) => read({}, [server]).version)).size).toBe(servers.length);
   });
 });
 

@@ -1,14 +1,31 @@
-// Permission rules: `server/tool` with globs, and optionally one argument: `files/write(path: /srv/data/*)`.
-// A rule that cannot be read is an error and never ignored, since it may have been the one that denies.
+// Permission rules: `server/tool`, with what arguments must be and when it holds. docs/rules.md has the language.
+// A rule that cannot be read, or can never match, is a fault of the whole policy and never ignored: it may have been the one that
+// denies.
+import { digest } from '../../base/index.ts';
 import { ParleyError } from '../../errors.ts';
-import type { CallIntent } from '../approval/index.ts';
-import type { Rules, Source } from '../config/index.ts';
+import type { JsonObject } from '../../jsonrpc/index.ts';
+import type { HostConfig, Rules, Source } from '../config/index.ts';
 import { oneLine } from '../trust/index.ts';
+import { readArgument, type ArgumentTest } from './argument.ts';
+import type { Care } from './care.ts';
+import { readConditions, type Circumstances, type Conditions } from './conditions.ts';
+import { createCursor, type Cursor } from './cursor.ts';
 import { isGlob, matchesGlob } from './glob.ts';
+import { LOCAL_PLACES, type Places } from './places.ts';
 
 export type Effect = 'allow' | 'ask' | 'deny';
 
-type Scalar = string | number | boolean | null;
+/** What a rule can be about. */
+export type TargetKind = 'tool' | 'resource' | 'prompt';
+
+/** What a rule is held against: one call, one resource or one prompt, and its circumstances. */
+export interface Subject extends Circumstances {
+  readonly kind: TargetKind;
+  /** The tool's or prompt's name, or the resource's URI. */
+  readonly name: string;
+  /** A resource has one argument, `uri`. */
+  readonly args: JsonObject;
+}
 
 /** A rule that was read. */
 export interface Rule {
@@ -16,90 +33,182 @@ export interface Rule {
   /** As written. */
   readonly text: string;
   readonly source: Source;
-  /** Globs over the server's and the tool's name. */
+  /** The glob over servers' names. */
   readonly server: string;
-  readonly tool: string;
-  /** What one argument must be: exactly this value, or a text that the glob covers. */
-  readonly argument?: { readonly name: string } & ({ readonly value: Scalar } | { readonly glob: string });
+  readonly matches: (subject: Subject) => boolean;
+  /** True when it looks at what the server says of its tool. */
+  readonly needsTrust: boolean;
+  /** True when it allows whatever the run has read. */
+  readonly evenTainted: boolean;
 }
 
-/** All rules. `complete` is false when some could not be read: then nothing may run. */
+/** All rules, ready to decide with. */
 export interface RuleSet {
   readonly rules: readonly Rule[];
-  readonly complete: boolean;
+  /** Which calls may be made twice. */
+  readonly repeatable: readonly Rule[];
+  /** Why nothing may run: what could not be read, each with its file and key. Empty for a policy that holds. */
+  readonly problems: readonly string[];
+  /** Digest of all that counts in a decision: rules, and what the user said about the servers. */
+  readonly version: string;
 }
 
 const LONGEST = 512;
-/** A `..` step in a path or URL, plain or percent-encoded. */
-const STEP_UP = /(^|[\\/]|%2f|%5c)(\.|%2e){2}([\\/]|%2f|%5c|$)/i;
+const SYNTAX = 'Write server/tool or server/tool(argument: value, …) when …; docs/rules.md has the rest';
 
 /**
- * The rules of a configuration, ready to decide with.
- * @throws ParleyError `config-invalid` that names the first rule that cannot be read, and its file
+ * The policy of a configuration. Never throws: what is wrong in it is among its problems, and then it denies everything.
  */
-export function readRules({ allow, ask, deny, complete }: Rules): RuleSet {
-  const read = (effect: Effect, written: Rules[Effect]) => written.map(({ rule, source }) => parseRule(effect, rule, source));
-  return { rules: [...read('deny', deny), ...read('ask', ask), ...read('allow', allow)], complete };
+export function readRules(config: Pick<HostConfig, 'rules' | 'servers'>, places: Places = LOCAL_PLACES): RuleSet {
+  const problems: string[] = config.rules.complete ? [] : ['A file that may hold rules, or a rule, cannot be read.'];
+  const read = (effect: Effect, written: Rules[Effect]): readonly Rule[] =>
+    written.flatMap(({ rule, source }) => {
+      try {
+        const parsed = parseRule(effect, rule, source, places);
+        refuseUntrusted(parsed, config.servers);
+        return [parsed];
+      } catch (error) {
+        problems.push((error as Error).message);
+        return [];
+      }
+    });
+  const { deny, ask, allow, repeatable = [] } = config.rules;
+  return {
+    rules: [...read('deny', deny), ...read('ask', ask), ...read('allow', allow)],
+    repeatable: read('allow', repeatable),
+    problems,
+    version: versionOf(config),
+  };
+}
+
+/** Equal for configurations that decide alike; the order of rules and where they stand are not part of it. */
+function versionOf({ rules, servers }: Pick<HostConfig, 'rules' | 'servers'>): string {
+  const texts = (list: Rules[Effect] = []) => list.map(({ rule, source }) => [rule, source.scope]).sort();
+  return digest({
+    format: 1,
+    allow: texts(rules.allow),
+    ask: texts(rules.ask),
+    deny: texts(rules.deny),
+    repeatable: texts(rules.repeatable),
+    complete: rules.complete,
+    servers: servers
+      .map(({ name, trusted, reviewedTools, private: marked }) => [name, trusted, [...reviewedTools].sort(), marked ?? null])
+      .sort(),
+  });
+}
+
+/** What a server that is not trusted says of its tools does not count, so that a rule that allows by it can never match. */
+function refuseUntrusted(rule: Rule, servers: HostConfig['servers']): void {
+  if (rule.effect !== 'allow' || !rule.needsTrust || isGlob(rule.server)) return;
+  const server = servers.find(({ name }) => name === rule.server);
+  // A project that takes the name of a server of the user's does not break the user's rules.
+  if (server === undefined || server.trusted || server.source.scope === 'project') return;
+  throw fault(
+    rule,
+    `can never match: server "${rule.server}" is not trusted, so what it says of its tools does not count`,
+    'Trust it, or drop the condition',
+  );
 }
 
 /**
- * One rule. The first `/` parts server from tool. After the argument's name and a colon stands a JSON scalar, which must be equal
- * in type and value, or any other text, which is a glob over a string.
+ * One rule. The first `/` parts the server from the tool; `resource:URI` and `prompt:NAME` stand in a tool's place.
  * @throws ParleyError `config-invalid`
  */
-export function parseRule(effect: Effect, text: string, source: Source): Rule {
-  const fail = (why: string) =>
-    new ParleyError(
-      'config-invalid',
-      `The ${effect} rule "${oneLine(text, 80)}" (${placeOf(source)}) ${why}. Write server/tool or server/tool(argument: value).`,
-    );
-  if (text.length > LONGEST) throw fail(`is longer than ${LONGEST} characters`);
-  if (/[\p{C}\p{Zl}\p{Zp}]/u.test(text)) throw fail('holds characters that cannot be seen');
-  const open = text.indexOf('(');
-  const names = (open === -1 ? text : text.slice(0, open)).trim();
-  const slash = names.indexOf('/');
-  if (slash === -1) throw fail('has no "/" between server and tool');
-  const server = names.slice(0, slash).trim();
-  const tool = names.slice(slash + 1).trim();
-  if (server === '' || tool === '') throw fail(`names no ${server === '' ? 'server' : 'tool'}`);
-  if (names.includes(')')) throw fail('has a ")" without its "("');
-  const rule = { effect, text: text.trim(), source, server, tool };
-  if (open === -1) return rule;
-  const inside = /^\(([^:]*):(.*)\)$/.exec(text.slice(open).trim());
-  if (inside === null) throw fail('does not end in "(argument: value)"');
-  const name = (inside[1] as string).trim();
-  const value = (inside[2] as string).trim();
-  if (name === '' || value === '') throw fail(`has no ${name === '' ? 'argument name' : 'value'} in its parentheses`);
-  const scalar = parseScalar(value);
-  if (scalar === 'not a scalar') throw fail('has a value that is neither a JSON text, number, true, false, null nor a pattern');
-  return { ...rule, argument: { name, ...scalar } };
+export function parseRule(effect: Effect, text: string, source: Source, places: Places = LOCAL_PLACES): Rule {
+  const care: Care = effect === 'allow' ? 'strict' : 'generous';
+  try {
+    if (text.length > LONGEST) throw new Error(`is longer than ${LONGEST} characters`);
+    if (/[\p{C}\p{Zl}\p{Zp}]/u.test(text)) throw new Error('holds characters that cannot be seen');
+    const cursor = createCursor(text);
+    const target = readTarget(cursor, effect);
+    const args = readArguments(cursor, care, places);
+    if (target.kind === 'resource' && args.some(({ key }) => key !== '["uri"]'))
+      throw new Error('is about a resource, and those have the argument "uri" alone');
+    const { conditions, evenTainted } = readTail(cursor, effect);
+    return {
+      effect,
+      text: text.trim(),
+      source,
+      server: target.server,
+      needsTrust: conditions?.needTrust === true,
+      evenTainted,
+      matches: (subject) =>
+        target.matches(subject) &&
+        args.every(({ holds }) => holds(subject.args, subject.server)) &&
+        (conditions === undefined || conditions.hold(subject)),
+    };
+  } catch (error) {
+    throw fault({ effect, text, source }, (error as Error).message, SYNTAX);
+  }
 }
 
-/** True when the rule is about this call. An argument that is absent, or a list or an object, is matched by no pattern. */
-export function ruleMatches(rule: Rule, { server, tool, args }: CallIntent): boolean {
-  if (!matchesGlob(rule.server, server) || !matchesGlob(rule.tool, tool)) return false;
-  const { argument } = rule;
-  if (argument === undefined) return true;
-  if (!Object.hasOwn(args, argument.name)) return false;
-  const value = args[argument.name];
-  if ('value' in argument) return value === argument.value;
-  if (typeof value !== 'string') return false;
-  // What a `..` leads to depends on who follows it, so a pattern never allows one: /srv/data/* does not mean /srv/data/../../etc.
-  return !(rule.effect === 'allow' && STEP_UP.test(value)) && matchesGlob(argument.glob, value);
+function fault({ effect, text, source }: Pick<Rule, 'effect' | 'text' | 'source'>, why: string, remedy: string): ParleyError {
+  return new ParleyError('config-invalid', `The ${effect} rule "${oneLine(text, 80)}" (${placeOf(source)}) ${why}. ${remedy}.`);
+}
+
+interface Target {
+  readonly server: string;
+  /** Undefined where it is about everything that a server has. */
+  readonly kind: TargetKind | undefined;
+  readonly matches: (subject: Subject) => boolean;
+}
+
+function readTarget(cursor: Cursor, effect: Effect): Target {
+  const written = cursor.take(/(?:(?!\s+(?:when|even)\s)[^(])*/)?.[0] ?? '';
+  const slash = written.indexOf('/');
+  if (slash === -1) throw new Error('has no "/" between server and tool');
+  const server = written.slice(0, slash).trim();
+  const what = written.slice(slash + 1).trim();
+  if (server === '' || what === '') throw new Error(`names no ${server === '' ? 'server' : 'tool'}`);
+  if (written.includes(')')) throw new Error('has a ")" without its "("');
+  const [, word, rest] = /^(resource|prompt):(.*)$/.exec(what) ?? [];
+  if (rest?.trim() === '') throw new Error(`names no ${String(word)}`);
+  // All of a server's tools are all that it has, for a rule that holds back.
+  const kind = what === '*' && effect !== 'allow' ? undefined : ((word ?? 'tool') as TargetKind);
+  if (/\s/.test(word === undefined ? `${server}${what}` : server))
+    throw new Error('has white space in the name of a server or tool');
+  const isServer = globTest(server);
+  const isName = globTest((rest ?? what).trim());
+  return {
+    server,
+    kind,
+    matches: (subject) => isServer(subject.server) && (kind === undefined || (kind === subject.kind && isName(subject.name))),
+  };
+}
+
+function readArguments(cursor: Cursor, care: Care, places: Places): readonly ArgumentTest[] {
+  if (cursor.take(/\(/) === undefined) return [];
+  const args: ArgumentTest[] = [];
+  do args.push(readArgument(cursor, { care, places }));
+  while (cursor.take(/,/) !== undefined);
+  if (cursor.take(/\)/) === undefined) throw new Error('does not end in "(argument: value)"');
+  const keys = args.map(({ key }) => key);
+  if (new Set(keys).size < keys.length)
+    throw new Error('names an argument twice; alternatives stand behind one another, with "|" between');
+  return args;
+}
+
+function readTail(
+  cursor: Cursor,
+  effect: Effect,
+): { readonly conditions: Conditions | undefined; readonly evenTainted: boolean } {
+  const written = cursor.take(/when\s+(.*?)(?=\s+even\s|\s*$)/)?.[1];
+  const conditions = written === undefined ? undefined : readConditions(written, effect === 'allow' ? 'strict' : 'generous');
+  const evenTainted = cursor.take(/even\s+when\s+tainted(?=\s*$)/) !== undefined;
+  if (!cursor.done) throw new Error(`does not end in "(argument: value)" or "when …", but in "${cursor.rest.slice(0, 40)}"`);
+  if (evenTainted && effect !== 'allow')
+    throw new Error('holds back, and does so whatever the run has read: drop "even when tainted"');
+  if (evenTainted && /\b(?:tainted|private)\b/.test(written ?? ''))
+    throw new Error('contradicts itself: "even when tainted" behind a condition on what the run has read');
+  return { conditions, evenTainted };
+}
+
+function globTest(glob: string): (text: string) => boolean {
+  if (glob === '*') return () => true;
+  return isGlob(glob) ? (text) => matchesGlob(glob, text) : (text) => text === glob;
 }
 
 /** Where a rule stands, for people. */
 export function placeOf({ key, file }: Source): string {
   return key === '' ? file : `${key} in ${file}`;
-}
-
-function parseScalar(text: string): { readonly value: Scalar } | { readonly glob: string } | 'not a scalar' {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    if (/^["[{]/.test(text)) return 'not a scalar';
-    return isGlob(text) ? { glob: text } : { value: text };
-  }
-  return typeof value === 'object' && value !== null ? 'not a scalar' : { value: value as Scalar };
 }

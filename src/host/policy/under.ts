@@ -1,0 +1,137 @@
+// `under /srv/data`: is this path in that folder? Decided on where both really are, with links followed. A path that could be read
+// in two ways is in the folder for a rule that asks or denies when one of them is, and for one that allows when all are.
+import { isAbsolute, join, normalize, parse, sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Care } from './care.ts';
+import type { Places } from './places.ts';
+
+/** Characters that no reader sees, or that some file systems do not compare. */
+const UNSEEN = /[\p{C}\p{Default_Ignorable_Code_Point}]/u;
+const ENCODED_STEP = /%(?:2e|2f|5c)/i;
+/** Places whose links mean something else to each process. */
+const PROCESS_BOUND = /^\/+(?:proc|dev)(?:\/|$)/;
+
+/** The server matters to relative paths only: each has a working directory of its own. */
+export type UnderTest = (value: string, server: string) => boolean;
+
+/**
+ * A test for paths, also as `file:` URLs.
+ * @throws Error when the folder is neither absolute nor below `~`; to go behind "has a folder that"
+ */
+export function compileUnder(folder: string, places: Places, care: Care): UnderTest {
+  const root = /^~(?=\/|$)/.test(folder) ? places.home + folder.slice(1) : folder;
+  if (!isAbsolute(root)) throw new Error('is not absolute: begin it with "/" or "~/"');
+  return care === 'strict'
+    ? (value) => surelyUnder(value, root, places)
+    : (value, server) => perhapsUnder(value, server, root, places);
+}
+
+function surelyUnder(value: string, root: string, { realpath }: Places): boolean {
+  const path = value.startsWith('file:') ? fromUrl(value) : value;
+  if (path === undefined || !isPlain(path)) return false;
+  try {
+    const folder = real(normalize(root), realpath);
+    return readings(path).every((reading) => contains(folder, real(reading, realpath)));
+  } catch {
+    return false;
+  }
+}
+
+/** True for an absolute path that every program reads alike. */
+function isPlain(path: string): boolean {
+  return (
+    isAbsolute(path) &&
+    !path.startsWith('//') &&
+    !UNSEEN.test(path) &&
+    path === path.normalize('NFC') &&
+    !ENCODED_STEP.test(path) &&
+    !PROCESS_BOUND.test(path) &&
+    (sep === '\\' || !path.includes('\\')) &&
+    path.split(/[\\/]/).every((step) => /^\.{1,2}$/.test(step) || !/[. ]$/.test(step))
+  );
+}
+
+function perhapsUnder(value: string, server: string, root: string, { home, realpath, workingDirectory }: Places): boolean {
+  try {
+    const folders = [normalize(root), real(normalize(root), realpath)].map(folded);
+    return spellings(value).some((text) => {
+      const whole = /^~(?=\/|$)/.test(text) ? home + text.slice(1) : text;
+      const base = isAbsolute(whole) ? '' : workingDirectory(server);
+      // What cannot be resolved may be anywhere.
+      if (base === undefined || /^[~$%]|\0/.test(whole)) return true;
+      return readings(base === '' ? whole : `${base}/${whole}`)
+        .flatMap((reading) => [normalize(reading), real(reading, realpath)])
+        .some((path) => folders.some((folder) => contains(folder, folded(path))));
+    });
+  } catch {
+    return true;
+  }
+}
+
+/** What a program may take the text for. */
+function spellings(value: string): readonly string[] {
+  const trimmed = value.trim();
+  if (/^file:/i.test(trimmed)) {
+    const path = fromUrl(trimmed);
+    // A file: URL that is none may be anywhere.
+    return [path ?? '~?'];
+  }
+  const texts = [trimmed, trimmed.replaceAll('\\', '/')];
+  return [...new Set([...texts, ...texts.map(decoded)])];
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+function fromUrl(text: string): string | undefined {
+  // What the URL's parser would take out silently is left to nobody's reading.
+  if (!/^file:\/\/\//i.test(text) || UNSEEN.test(text)) return undefined;
+  try {
+    return fileURLToPath(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** As the system reads it, step by step, and as programs do that take `..` out of the text first. */
+function readings(path: string): readonly string[] {
+  return /(?:^|[\\/])\.\.(?:[\\/]|$)/.test(path) ? [path, normalize(path)] : [path];
+}
+
+/** Where the path really is. What does not exist yet will be in the deepest folder that does. */
+function real(path: string, realpath: Places['realpath']): string {
+  const { root } = parse(path);
+  const steps = path
+    .slice(root.length)
+    .split(sep)
+    .filter((step) => step !== '' && step !== '.');
+  for (let known = steps.length; known >= 0; known--) {
+    const found = realpath(root + steps.slice(0, known).join(sep));
+    if (found === undefined) continue;
+    const rest = steps.slice(known);
+    const whole = join(found, ...rest);
+    // A step up out of what does not exist may lead to a link again.
+    return rest.includes('..') ? real(whole, realpath) : whole;
+  }
+  return normalize(path);
+}
+
+function contains(folder: string, path: string): boolean {
+  return path === folder || path.startsWith(folder.endsWith(sep) ? folder : folder + sep);
+}
+
+/** The path as a lenient file system compares it: without case, composition, unseen characters, and ends that Windows drops. */
+function folded(path: string): string {
+  return path
+    .normalize('NFKC')
+    .toLowerCase()
+    .replace(new RegExp(UNSEEN.source, 'gu'), '')
+    .split(sep)
+    .map((step, at) => (at === 0 ? step : step.replace(/(?<=.):.*$/, '').replace(/(?<=[^. ])[. ]+$/, '')))
+    .join(sep);
+}

@@ -1,0 +1,71 @@
+// What a run has read, and from whom: marks that can only grow. No text is looked at and nothing is judged but where it came from.
+import type { ToolAnnotations } from '../../protocol/index.ts';
+
+/** The first result of its kind that a run has read from a server. Plain JSON; a type, so that it can stand where JSON does. */
+export type TaintMark = {
+  /** The configured server's name. */
+  readonly server: string;
+  /** The tool, `resource:URI` or `prompt:NAME`. */
+  readonly from: string;
+  /** True when what it gave may be written by anybody. */
+  readonly untrusted: boolean;
+  /** Whom what it gave must not reach unasked: every server, every other one, or nobody. */
+  readonly private: 'to-all' | 'to-others' | 'no';
+  /** The digest of the call that gave it. */
+  readonly digest: string;
+};
+
+/** What is known of a result when it comes, whatever it says. */
+export interface ReadFacts {
+  readonly server: string;
+  readonly from: string;
+  readonly digest: string;
+  /** What the user said about the server. `private` is undefined where the user said nothing. */
+  readonly settings: { readonly trusted: boolean; readonly private?: boolean };
+  /** What the server says of the tool; absent for what is no tool. */
+  readonly annotations?: ToolAnnotations | undefined;
+}
+
+export interface Taint {
+  /** The marks so far, in the order they came. */
+  readonly of: () => readonly TaintMark[];
+  /** Marks the run; to be called before anybody reads the result, an error too. */
+  readonly mark: (facts: ReadFacts) => void;
+}
+
+/** A run that has read nothing. */
+export function createTaint(): Taint {
+  let marks: readonly TaintMark[] = [];
+  return {
+    of: () => marks,
+    mark(facts) {
+      const mark = markOf(facts);
+      if (!mark.untrusted && mark.private === 'no') return;
+      const known = marks.some(
+        ({ server, untrusted, private: whom }) => server === mark.server && untrusted === mark.untrusted && whom === mark.private,
+      );
+      if (!known) marks = [...marks, mark];
+    },
+  };
+}
+
+function markOf({ server, from, digest, settings, annotations }: ReadFacts): TaintMark {
+  return {
+    server,
+    from,
+    digest,
+    untrusted: !settings.trusted || annotations?.openWorldHint !== false,
+    private: settings.private === undefined ? 'to-others' : settings.private ? 'to-all' : 'no',
+  };
+}
+
+/** The first mark of each kind that counts for a call to `server`. */
+export function taintFor(
+  marks: readonly TaintMark[],
+  server: string,
+): { readonly untrusted: TaintMark | undefined; readonly private: TaintMark | undefined } {
+  return {
+    untrusted: marks.find(({ untrusted }) => untrusted),
+    private: marks.find((mark) => mark.private === 'to-all' || (mark.private === 'to-others' && mark.server !== server)),
+  };
+}
