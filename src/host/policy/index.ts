@@ -9,5 +9,5 @@ export {
   type Question,
   type ReadQuestion,
 } from './decide.ts';
-export { LOCAL_PLACES, type Places } from './places.ts';
+export { LOCAL_PLACES, placesOf, type Places } from './places.ts';
 export { parseRule, placeOf, readRules, type Effect, type Rule, type RuleSet } from './rules.ts';

@@ -1,6 +1,8 @@
 // Where paths lead on this machine. The only thing that the policy asks the world, and only for rules with `under`.
 import { lstatSync, realpathSync } from 'node:fs';
 import { homedir } from 'node:os';
+import { resolve } from 'node:path';
+import type { ServerDefinition } from '../config/index.ts';
 
 export interface Places {
   /** What `~` stands for. */
@@ -16,6 +18,19 @@ export interface Places {
 
 /** This machine's own. */
 export const LOCAL_PLACES: Places = { home: homedir(), realpath, workingDirectory: () => undefined };
+
+/** This machine's own, with the directories that these servers are started in. A placeholder leaves one unknown. */
+export function placesOf(
+  servers: readonly Pick<ServerDefinition, 'name' | 'written'>[],
+  { home, workspaceFolder }: { readonly home: string; readonly workspaceFolder: string },
+): Places {
+  const directories = new Map<string, string>();
+  for (const { name, written } of servers) {
+    if (written.kind !== 'stdio' || written.cwd?.includes('${') === true) continue;
+    directories.set(name, written.cwd === undefined ? process.cwd() : resolve(workspaceFolder, written.cwd));
+  }
+  return { home, realpath, workingDirectory: (server) => directories.get(server) };
+}
 
 function realpath(path: string): string | undefined {
   try {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { EMPTY } from './fixtures/world.ts';
-import { LOCAL_PLACES, type Places } from './places.ts';
+import { LOCAL_PLACES, placesOf, type Places } from './places.ts';
 import { compileUnder } from './under.ts';
 
 let top: string;
@@ -194,4 +194,23 @@ it('asks the machine nothing before there is a path', () => {
     },
   };
   expect(() => compileUnder('/srv', deaf, 'generous')).not.toThrow();
+});
+
+it('a server works where it is started, as far as that is written', () => {
+  const stdio = { kind: 'stdio', command: 'x', args: [], env: {} } as const;
+  const { workingDirectory } = placesOf(
+    [
+      { name: 'here', written: stdio },
+      { name: 'there', written: { ...stdio, cwd: 'sub' } },
+      { name: 'who-knows', written: { ...stdio, cwd: '${HOME}/x' } },
+      { name: 'away', written: { kind: 'http', url: 'https://x.example', headers: {}, transport: 'http' } },
+    ],
+    { home: '/home/me', workspaceFolder: '/work' },
+  );
+  expect(['here', 'there', 'who-knows', 'away'].map(workingDirectory)).toEqual([
+    process.cwd(),
+    '/work/sub',
+    undefined,
+    undefined,
+  ]);
 });
