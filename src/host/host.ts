@@ -1,18 +1,23 @@
 // Many servers behind one safe surface. The only place that wires the host's parts together.
+import { randomBytes, randomUUID } from 'node:crypto';
 import { ParleyError } from '../errors.ts';
 import { createFeed, systemClock, type Clock, type Feed, type Limits } from '../base/index.ts';
 import { connect, createCache, type InputHandlers, type News, type Session } from '../client/index.ts';
 import { abortError } from '../jsonrpc/index.ts';
 import type { Revision } from '../protocol/index.ts';
 import type { Authorizer } from '../transport/index.ts';
-import { createGrants, denyAll, queueApprover, type Approver } from './approval/index.ts';
+import type { JournalRecord, Store } from '../store/index.ts';
+import { createGrants, denyAll, queueApprover, ticketed, type Approver, type CallIntent } from './approval/index.ts';
 import { expandServer, type HostConfig, type ServerConfig, type ServerDefinition, type Surroundings } from './config/index.ts';
 import { Connection, Lister, openTransport, type ConnectionState } from './connections/index.ts';
+import { filledIn, identify, type ServerIdentity } from './identity/index.ts';
 import { createLockCheck, type Lock, type LockCheck } from './lock/index.ts';
-import { readRules } from './policy/index.ts';
+import { placesOf, readRules } from './policy/index.ts';
+import { createEntries, createRedact } from './record/index.ts';
 import { createRegistry, parseName, type Registry, type RegistryChange } from './registry/index.ts';
-import { createRouter, type CallRecord, type Router } from './router/index.ts';
-import { createSpill, type Spill } from './trust/index.ts';
+import { createRouter, type CallRecord, type Route, type Router } from './router/index.ts';
+import { createStorage, type StoreSource } from './storage.ts';
+import { createSpill, createTaint, type Spill } from './trust/index.ts';
 
 export interface HostOptions {
   readonly config: HostConfig;
@@ -21,8 +26,21 @@ export interface HostOptions {
   /** Who is asked. Default: nobody, so that what needs asking is denied. */
   readonly approver?: Approver;
   /**
-   * Whether a server may be launched or connected to at all. Default: not one that a project's file defines, since whoever wrote
-   * the project is nobody the user trusts by opening it.
+   * What was allowed and done is kept here: grants, tickets, calls, the audit. A function is called when it is first needed, and what
+   * it gives is closed with the host. Default: a store in memory.
+   */
+  readonly store?: StoreSource;
+  /** What digests of secrets are made with, so that two that are equal can be told to be. To go with the store. Default: a new one. */
+  readonly key?: () => Uint8Array;
+  /** The way on which calls come that do not say so themselves. Default `library`. */
+  readonly route?: Route;
+  /** The run that all calls belong to. Default: a new one. */
+  readonly run?: string;
+  /** Names of arguments that hold secrets, besides those that say so. */
+  readonly secretArguments?: readonly string[];
+  /**
+   * Whether a server may be launched or connected to at all. Default: one that a project's file defines only when the store says that
+   * somebody trusts its launch as it is now, since whoever wrote the project is nobody the user trusts by opening it.
    */
   readonly mayLaunch?: (server: ServerDefinition) => boolean;
   /** What was reviewed of the servers: what is not as it stands there is not used. Default: nothing was. */
@@ -48,6 +66,10 @@ export type HostEvent =
   | { readonly type: 'connection'; readonly server: string; readonly state: ConnectionState }
   | { readonly type: 'registry'; readonly change: RegistryChange }
   | { readonly type: 'call'; readonly record: CallRecord }
+  /** Calls of processes that are gone: nobody knows what became of them. */
+  | { readonly type: 'recovered'; readonly calls: readonly JournalRecord[] }
+  /** Something could not be written down after the fact. */
+  | { readonly type: 'trouble'; readonly error: ParleyError }
   | { readonly type: 'news'; readonly server: string; readonly news: News };
 
 /** How one server is doing. */
@@ -65,8 +87,12 @@ export interface Host extends Router, AsyncDisposable {
   /** Keeps texts that are too long to pass on, in files that go with the host. */
   readonly spill: Spill;
   readonly config: HostConfig;
+  /** The run that calls belong to. */
+  readonly run: string;
   /** The enabled servers, in the order of the configuration. */
   readonly servers: readonly ServerStatus[];
+  /** What is remembered; opened if it is not yet. */
+  store(): Store | Promise<Store>;
   /** Why a tool or prompt may not be used, by the lock; undefined when it may. */
   readonly drift: LockCheck;
   /**
@@ -90,6 +116,8 @@ interface Member {
   readonly connection: Connection;
   readonly lister: Lister;
   settled: boolean;
+  /** What it was when it was last launched or connected to. */
+  identity?: ServerIdentity;
 }
 
 /**
@@ -98,16 +126,20 @@ interface Member {
  */
 export function openHost(options: HostOptions): Host {
   const { config, surroundings, inputs, logDir, principal = '', limits = {}, clock = systemClock } = options;
-  const mayLaunch = options.mayLaunch ?? ((server: ServerDefinition) => server.source.scope !== 'project');
+  const { route = 'library', run = `run_${randomUUID()}` } = options;
+  const ownKey = randomBytes(32);
+  const key = options.key ?? (() => ownKey);
   const registry = createRegistry();
   const events = createFeed<HostEvent>();
   const progress = createFeed<undefined>();
-  const grants = createGrants();
+  const storage = createStorage(options.store, (calls) => events.emit({ type: 'recovered', calls }));
+  const grants = createGrants(storage.get);
+  const taint = createTaint();
   const cache = createCache({ clock });
   const spill = createSpill();
-  const rules = readRules(config.rules);
+  const rules = readRules(config, placesOf(config.servers, surroundings));
   const drift = createLockCheck(options.lock, config.servers, () => registry.snapshot);
-  const approver = queueApprover(options.approver ?? denyAll('There is nobody to ask.'), grants, { clock });
+  const approver = approverOf(options.approver);
   const members = new Map<string, Member>();
   const revisions = new Map<string, Revision>();
 
@@ -130,14 +162,42 @@ export function openHost(options: HostOptions): Host {
     return member;
   }
 
+  /** Whoever answers does so by way of the store; questions come one at a time unless the approver wants it otherwise. */
+  function approverOf(given: Approver | undefined): Approver {
+    if (given === undefined) return denyAll('There is nobody to ask.');
+    if (given.keepsQueue) return given;
+    const expiresAfterMs = 300_000;
+    const isAllowed = async (intent: CallIntent) => (await grants.covering(intent)).length > 0;
+    return queueApprover(ticketed(given, { store: storage.get, clock, expiresAfterMs }), isAllowed, {
+      clock,
+      timeoutMs: expiresAfterMs,
+    });
+  }
+
+  /** @throws ParleyError `denied` for a server of the project's that nobody trusts as it is */
+  async function refuseUntrusted(definition: ServerDefinition, identity: ServerIdentity): Promise<void> {
+    const { name, source } = definition;
+    const store = options.mayLaunch === undefined ? await storage.get() : undefined;
+    if (store === undefined ? options.mayLaunch?.(definition) : await store.trust.find(identity.launch)) return;
+    const before = (await store?.trust.list({ server: name, file: source.file })) ?? [];
+    throw new ParleyError(
+      'denied',
+      before.length === 0
+        ? `It is defined by this project and not trusted yet. Look at it, then run \`parley mcp trust ${name}\`.`
+        : `It is defined by this project and has changed since it was trusted. Look at what changed with \`parley mcp trust ${name}\`.`,
+      { details: { server: name } },
+    );
+  }
+
   async function open(definition: ServerDefinition, signal: AbortSignal): Promise<Session> {
-    const { name, connectTimeoutMs, timeoutMs } = definition;
-    if (!mayLaunch(definition)) {
-      throw new ParleyError(
-        'denied',
-        `It is defined by this project and not trusted yet. Look at it, then run \`parley mcp trust ${name}\`.`,
-      );
-    }
+    const { name, connectTimeoutMs, timeoutMs, source } = definition;
+    const { workspaceFolder, home, env } = surroundings;
+    const identifying = identify(definition, { key, workspaceFolder, home, path: env['PATH'] });
+    identifying.catch(() => {
+      // Told where it is waited for.
+    });
+    // The user's own servers need no look into the store, and are not waited for.
+    if (options.mayLaunch !== undefined || source.scope === 'project') await refuseUntrusted(definition, await identifying);
     const server = await expandServer(definition, { ...surroundings, signal });
     const remembered = revisions.get(name);
     const authorizer = signsItself(server) ? undefined : await options.authorizer?.(server);
@@ -155,6 +215,7 @@ export function openHost(options: HostOptions): Host {
       ...(remembered && { remembered }),
     });
     revisions.set(name, session.revision);
+    memberOf(name).identity = filledIn(await identifying, server, { key });
     return session;
   }
 
@@ -230,6 +291,14 @@ export function openHost(options: HostOptions): Host {
     grants,
     approver,
     clock,
+    principal,
+    route,
+    run,
+    taint,
+    store: storage.get,
+    entries: createEntries(createRedact({ key, names: options.secretArguments ?? [] }), Date.now),
+    identity: (server) => members.get(server)?.identity,
+    trouble: (error) => events.emit({ type: 'trouble', error }),
     settings: (server) => memberOf(server).definition,
     session,
     listed: (waiting) => until(allSettled, waiting),
@@ -241,6 +310,7 @@ export function openHost(options: HostOptions): Host {
   const close = async () => {
     await Promise.all([...members.values()].map(({ connection }) => connection.close()));
     await spill.close();
+    await storage.close();
     registry.close();
     events.end();
     progress.end();
@@ -252,6 +322,8 @@ export function openHost(options: HostOptions): Host {
     events: events.feed,
     spill,
     config,
+    run,
+    store: storage.get,
     get servers() {
       return [...members.values()].map(({ definition, connection, settled }) => ({
         name: definition.name,

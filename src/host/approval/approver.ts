@@ -1,7 +1,9 @@
-// The port through which somebody is asked whether a call may be made. Who answers (a terminal, a page) is not known here.
+// The port to whoever may allow a call: a person at a terminal, a queue, a console. Somebody who cannot be reached is a denial.
 import type { CallIntent } from './intent.ts';
+import type { ArgumentPattern, Proposal } from './pattern.ts';
+import type { JsonObject } from '../../jsonrpc/index.ts';
 
-/** What an approval covers: this one call, or the tool, with any arguments, until Parley ends or the tool changes. */
+/** What an approval may cover at most: this one call, or more of the kind. */
 export type ApprovalScope = 'once' | 'run';
 
 /** What somebody is asked. */
@@ -13,15 +15,46 @@ export interface ApprovalRequest {
   readonly trusted: boolean;
   /** The widest scope to offer. `once` where a rule wants every call asked for. */
   readonly widest: ApprovalScope;
+  /**
+   * What may be allowed beyond this run, narrowest first. Empty for a server that fetches what it runs, and for a tool that says
+   * that it destroys or reaches out. Default none.
+   */
+  readonly proposals?: readonly Proposal[];
+  /** The server runs something that it fetches, in no certain version. */
+  readonly floating?: boolean;
 }
 
 /**
- * The answer. `no-terminal`: there is nobody to ask. `timeout`: nobody answered. `policy`: Parley answered by itself, so as
- * not to ask too often. A model is told only that it was denied, never the message.
+ * Who said no. `no-terminal`: there is nobody to ask. `timeout`: nobody answered. `policy`: Parley answered by itself, so as not to
+ * ask too often. `parked`: nobody has answered yet; the same call may be made again and finds its ticket.
  */
-export type Verdict =
-  | { readonly type: 'allow'; readonly scope: ApprovalScope }
-  | { readonly type: 'deny'; readonly by: 'person' | 'no-terminal' | 'timeout' | 'policy'; readonly message?: string };
+export type Denier = 'person' | 'no-terminal' | 'timeout' | 'policy' | 'parked';
+
+/** For what a call is allowed, besides itself. */
+export type AllowedScope =
+  | { readonly scope: 'once' }
+  | { readonly scope: 'run' }
+  | { readonly scope: 'always'; readonly pattern: ArgumentPattern }
+  /** Until a time in milliseconds since 1970, at most 30 days from now. */
+  | { readonly scope: 'until'; readonly at: number; readonly pattern: ArgumentPattern };
+
+interface Answered {
+  /** Who it was. Default: the host's principal. */
+  readonly who?: string;
+  /** Where: `terminal`, `cli`, … Default `approver`. */
+  readonly channel?: string;
+  /** The ticket it was decided by; Parley's own. */
+  readonly ticket?: string;
+}
+
+/** Yes. `args` are sent instead of those that were asked about, after they were decided on afresh. */
+export type Allowance = Answered & AllowedScope & { readonly type: 'allow'; readonly args?: JsonObject };
+
+/** No. A model is told only that it was denied, never the message. */
+export type Refusal = Answered & { readonly type: 'deny'; readonly by: Denier; readonly message?: string };
+
+/** The answer. */
+export type Verdict = Allowance | Refusal;
 
 export interface Approver {
   /**
@@ -29,6 +62,8 @@ export interface Approver {
    * nowhere. A rejection is a denial too: whoever asks must not make the call.
    */
   ask(request: ApprovalRequest, options?: { readonly signal?: AbortSignal }): Promise<Verdict>;
+  /** Set when it keeps its own order and its own time: it is then asked as soon as there is a question, and many at once. */
+  readonly keepsQueue?: true;
 }
 
 /** An approver for where nobody can be asked: denies everything and says why. */

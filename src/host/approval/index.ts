@@ -1,5 +1,18 @@
-export { denyAll, type ApprovalRequest, type ApprovalScope, type Approver, type Verdict } from './approver.ts';
-export { createGrants, grantCovers, type Grant, type Grants } from './grants.ts';
-export { createIntent, type CallIntent } from './intent.ts';
+export {
+  denyAll,
+  type Allowance,
+  type AllowedScope,
+  type ApprovalRequest,
+  type ApprovalScope,
+  type Approver,
+  type Denier,
+  type Refusal,
+  type Verdict,
+} from './approver.ts';
+export { createGrants, grantCovers, grantFor, subjectOf, type Grants, type GrantSubject, type GrantTerms } from './grants.ts';
+export { createIntent, type CallCircumstances, type CallIntent, type IntendedCall } from './intent.ts';
+export { proposals, type ArgumentPattern, type Matcher, type Proposal } from './pattern.ts';
 export { queueApprover, type QueueOptions } from './queue.ts';
 export { promptLines } from './prompt-text.ts';
+export { decisionEntry, parkApprover, ticketed, type TicketOptions } from './tickets.ts';
+export type { Grant } from '../../store/index.ts';

@@ -1,17 +1,35 @@
-// One call as it will be made: built once, frozen, with one digest. What is decided, shown, approved and sent is this object
-// and nothing else, so that nothing can change in between.
+// One call as it will be made: built once, frozen, with one digest. What is decided, shown, approved, recorded and sent is this
+// object and nothing else, so that nothing can change in between.
+import { createHash } from 'node:crypto';
 import { canonical, digest } from '../../base/index.ts';
 import { ParleyError } from '../../errors.ts';
 import type { JsonObject } from '../../jsonrpc/index.ts';
 import type { Tool } from '../../protocol/index.ts';
+import type { TaintMark } from '../trust/index.ts';
 
 /** Deepest nesting of arguments; the wire takes no more. */
 const DEEPEST = 64;
 
+/** For whom, from where and under what a call is made. */
+export interface CallCircumstances {
+  readonly principal: string;
+  /** The run it belongs to, and the way it came: `library`, `call`, … Neither is part of the digest. */
+  readonly run: string;
+  readonly route: string;
+  /** Digest of the server's identity: what it is, never what it is called. */
+  readonly serverDigest: string;
+  /** The policy it is decided under. */
+  readonly policyVersion: string;
+  /** What this run has seen by now that may speak through the call. */
+  readonly taint: readonly TaintMark[];
+}
+
 /** Which call is meant. All of it is frozen, to the bottom. */
-export interface CallIntent {
+export interface CallIntent extends CallCircumstances {
   /** The configured server's name. */
   readonly server: string;
+  /** What is asked for. A resource and a prompt are `resource:URI` and `prompt:NAME` in a tool's place. */
+  readonly kind: 'tool' | 'resource' | 'prompt';
   /** The tool's name as its server gave it. */
   readonly tool: string;
   /** A copy of the definition the call was built against. Untrusted. */
@@ -19,37 +37,78 @@ export interface CallIntent {
   readonly definitionDigest: string;
   /** A copy of the arguments; the keys of its objects are in canonical order. */
   readonly args: JsonObject;
-  /** SHA-256 over server, tool, definition and arguments. */
+  /**
+   * SHA-256 over server, identity, tool, definition, arguments, principal, policy and taint. The same call made again, in another
+   * run or on another way, has the same digest.
+   */
   readonly digest: string;
 }
 
-/**
- * The intent of one call. Later changes of what was passed in do not reach it.
- * @throws ParleyError `invalid-arguments` when the arguments are not JSON, or nested deeper than 64 levels
- */
-export function createIntent(call: { readonly server: string; readonly tool: Tool; readonly args: JsonObject }): CallIntent {
-  const { server } = call;
-  const { definition, args } = copyOf(call);
-  const tool = definition.name;
-  const definitionDigest = digest(definition);
-  const whole = digest({ server, tool, definition: definitionDigest, args });
-  return Object.freeze({ server, tool, definition, definitionDigest, args, digest: whole });
+export interface IntendedCall extends Partial<CallCircumstances> {
+  readonly server: string;
+  readonly tool: Tool;
+  readonly args: JsonObject;
+  /** Default `tool`. */
+  readonly kind?: CallIntent['kind'];
 }
 
-function copyOf(call: { readonly server: string; readonly tool: Tool; readonly args: JsonObject }) {
+/**
+ * The intent of one call. Later changes of what was passed in do not reach it; a definition is copied when it is first met, and
+ * taken for the same as long as it is the same object.
+ * @throws ParleyError `invalid-arguments` when the arguments are not JSON, or nested deeper than 64 levels
+ */
+export function createIntent(call: IntendedCall): CallIntent {
+  const { server, kind = 'tool', principal = '', run = '', route = 'library', serverDigest = '', policyVersion = '' } = call;
+  const taint = Object.freeze([...(call.taint ?? [])]);
   try {
-    return { definition: frozen(jsonCopy(call.tool), Infinity), args: frozen(jsonCopy(call.args), DEEPEST) };
+    const { definition, definitionDigest } = definitionOf(call.tool);
+    const tool = kind === 'tool' ? definition.name : `${kind}:${definition.name}`;
+    const argsText = canonical(call.args);
+    const args = frozen(JSON.parse(argsText) as JsonObject, DEEPEST);
+    // The canonical form of one object with these members, without writing the arguments out a second time.
+    const rest = canonical({ definition: definitionDigest, policyVersion, principal, server, serverDigest, taint, tool });
+    const whole = createHash('sha256')
+      .update(`{"args":${argsText},${rest.slice(1)}`)
+      .digest('hex');
+    return Object.freeze({
+      server,
+      kind,
+      tool,
+      definition,
+      definitionDigest,
+      args,
+      principal,
+      run,
+      route,
+      serverDigest,
+      policyVersion,
+      taint,
+      digest: whole,
+    });
   } catch (cause) {
     throw new ParleyError(
       'invalid-arguments',
-      `Arguments for server "${call.server}" cannot be written as JSON of at most ${DEEPEST} levels. Pass plain values.`,
-      { cause, details: { server: call.server } },
+      `Arguments for server "${server}" cannot be written as JSON of at most ${DEEPEST} levels. Pass plain values.`,
+      { cause, details: { server } },
     );
   }
 }
 
-function jsonCopy<T>(value: T): T {
-  return JSON.parse(canonical(value)) as T;
+interface CopiedDefinition {
+  readonly definition: Tool;
+  readonly definitionDigest: string;
+}
+
+const copies = new WeakMap<Tool, CopiedDefinition>();
+
+function definitionOf(tool: Tool): CopiedDefinition {
+  let copy = copies.get(tool);
+  if (copy === undefined) {
+    const definition = frozen(JSON.parse(canonical(tool)) as Tool, Infinity);
+    copy = { definition, definitionDigest: digest(definition) };
+    copies.set(tool, copy);
+  }
+  return copy;
 }
 
 /** `value` itself, frozen with all it holds. */

@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest';
 import { isParleyError, ParleyError } from '../../errors.ts';
 import { createFakeClock } from '../../testing/index.ts';
 import { denyAll, type ApprovalRequest, type ApprovalScope, type Approver, type Verdict } from './approver.ts';
-import { createGrants } from './grants.ts';
 import { createIntent } from './intent.ts';
 import { queueApprover, type QueueOptions } from './queue.ts';
 
@@ -29,19 +28,22 @@ interface Shown {
 function desk(options: QueueOptions = {}) {
   const shown: Shown[] = [];
   const waiting: (() => void)[] = [];
+  const allowed = new Set<string>();
   const person: Approver = {
     ask: ({ intent }, { signal } = {}) =>
       new Promise((answer, fail) => {
-        shown.push({ tool: intent.tool, signal: signal as AbortSignal, answer, fail });
+        const answered = (verdict: Verdict) => {
+          if (verdict === RUN) allowed.add(intent.definitionDigest);
+          answer(verdict);
+        };
+        shown.push({ tool: intent.tool, signal: signal as AbortSignal, answer: answered, fail });
         for (const wake of waiting.splice(0)) wake();
       }),
   };
   const clock = createFakeClock();
-  const grants = createGrants();
-  const approver = queueApprover(person, grants, { clock, ...options });
+  const approver = queueApprover(person, async ({ definitionDigest }) => allowed.has(definitionDigest), { clock, ...options });
   return {
     clock,
-    grants,
     shown,
     ask: (...args: Parameters<Approver['ask']>) => approver.ask(...args),
     /** The question that was shown as number `count`, counted from 1. */
@@ -84,13 +86,12 @@ describe('questions in a queue', () => {
   });
 
   it('do not heed an answer that comes too late', async () => {
-    const { ask, question, clock, grants } = desk();
+    const { ask, question, clock } = desk();
     const first = ask(request('a'));
     const late = await question(1);
     clock.advance(300_000);
-    late.answer(RUN);
+    late.answer(ONCE);
     expect(await first).toMatchObject({ by: 'timeout' });
-    expect(grants.list).toEqual([]);
   });
 
   it('are taken back when the caller gives up, shown or not, and the others go on', async () => {
@@ -148,14 +149,13 @@ describe('questions in a queue', () => {
 
 describe('an approval for the run', () => {
   it('is remembered, and answers those that wait for the same tool', async () => {
-    const { ask, question, shown, grants } = desk();
+    const { ask, question, shown } = desk();
     const verdicts = [ask(request('a')), ask(request('a')), ask(request('b'))];
     (await question(1)).answer(RUN);
     expect(await verdicts[1]).toEqual(RUN);
     (await question(2)).answer(ONCE);
     expect(await Promise.all(verdicts)).toEqual([RUN, RUN, ONCE]);
     expect(shown.map(({ tool }) => tool)).toEqual(['a', 'b']);
-    expect(grants.list.map(({ tool }) => tool)).toEqual(['a']);
   });
 
   it('does not answer for another definition of the tool', async () => {
@@ -167,15 +167,13 @@ describe('an approval for the run', () => {
     expect(await Promise.all([first, second])).toEqual([RUN, NO]);
   });
 
-  it('counts once where only that was offered', async () => {
-    const { ask, question, grants } = desk();
-    const first = ask(request('a', { widest: 'once' }));
-    const second = ask(request('a', { widest: 'once' }));
+  it('does not answer where every call is to be asked for', async () => {
+    const { ask, question, shown } = desk();
+    const verdicts = [ask(request('a')), ask(request('a', { widest: 'once' }))];
     (await question(1)).answer(RUN);
-    expect(await first).toEqual(ONCE);
-    expect(grants.list).toEqual([]);
     (await question(2)).answer(ONCE);
-    expect(await second).toEqual(ONCE);
+    expect(await Promise.all(verdicts)).toEqual([RUN, ONCE]);
+    expect(shown).toHaveLength(2);
   });
 });
 

@@ -3,7 +3,7 @@
 import { systemClock, type Clock } from '../../base/index.ts';
 import { abortError } from '../../jsonrpc/index.ts';
 import type { ApprovalRequest, Approver, Verdict } from './approver.ts';
-import type { Grants } from './grants.ts';
+import type { CallIntent } from './intent.ts';
 
 export interface QueueOptions {
   /** How long one question stands before it is denied, counted from when it is shown. Default five minutes. */
@@ -17,22 +17,26 @@ export interface QueueOptions {
 }
 
 /**
- * Returns an approver that hands requests to `approver` one after the other, in order. Puts an approval for the run into
- * `grants`, and answers from there what was allowed while it waited. Time-out, too many questions and too many denials are
- * verdicts; an abort rejects with ParleyError `aborted`, and what the approver throws is passed on.
+ * Returns an approver that hands requests to `approver` one after the other, in order; `isAllowed` says what was allowed while it
+ * waited. Time-out, too many questions and too many denials are verdicts; an abort rejects with ParleyError `aborted`, and what the
+ * approver throws is passed on.
  */
-export function queueApprover(approver: Approver, grants: Grants, options: QueueOptions = {}): Approver {
+export function queueApprover(
+  approver: Approver,
+  isAllowed: (intent: CallIntent) => boolean | Promise<boolean>,
+  options: QueueOptions = {},
+): Approver {
   const { timeoutMs = 300_000, maxPending = 32, maxPendingOfServer = 8, maxDenials = 3, clock = systemClock } = options;
   const pending = new Set<{ readonly server: string }>();
   const denials = new Map<string, number>();
   let lastTurn: Promise<unknown> = Promise.resolve();
 
-  /** The verdict that needs nobody, if there is one. */
-  function known({ intent, widest }: ApprovalRequest): Verdict | undefined {
+  /** The denial that needs nobody, if there is one. */
+  function refused({ intent }: ApprovalRequest): Verdict | undefined {
     if ((denials.get(keyOf(intent)) ?? 0) >= maxDenials) {
       return deny('policy', `It was denied ${maxDenials} times in this run, so it is not asked for again.`);
     }
-    return widest === 'run' && grants.covers(intent) ? { type: 'allow', scope: 'run' } : undefined;
+    return undefined;
   }
 
   function overflow({ intent: { server } }: ApprovalRequest): Verdict | undefined {
@@ -41,11 +45,8 @@ export function queueApprover(approver: Approver, grants: Grants, options: Queue
     return deny('policy', `Too many calls wait for approval: ${ofServer} of server "${server}", ${pending.size} in all.`);
   }
 
-  function remember({ intent, widest }: ApprovalRequest, verdict: Verdict): Verdict {
-    if (verdict.type === 'allow') {
-      if (verdict.scope === 'once' || widest === 'once') return { type: 'allow', scope: 'once' };
-      grants.add(intent);
-    } else if (verdict.by === 'person') {
+  function remember({ intent }: ApprovalRequest, verdict: Verdict): Verdict {
+    if (verdict.type === 'deny' && verdict.by === 'person') {
       denials.set(keyOf(intent), (denials.get(keyOf(intent)) ?? 0) + 1);
     }
     return verdict;
@@ -66,7 +67,7 @@ export function queueApprover(approver: Approver, grants: Grants, options: Queue
 
   return {
     async ask(request, { signal } = {}) {
-      const now = known(request) ?? overflow(request);
+      const now = refused(request) ?? overflow(request);
       if (now !== undefined) return now;
       const place = { server: request.intent.server };
       pending.add(place);
@@ -79,7 +80,10 @@ export function queueApprover(approver: Approver, grants: Grants, options: Queue
           void before.then(resolve);
           return () => {};
         });
-        return known(request) ?? remember(request, await show(request, signal));
+        const early = refused(request);
+        if (early !== undefined) return early;
+        if (request.widest === 'run' && (await isAllowed(request.intent))) return { type: 'allow', scope: 'run' };
+        return remember(request, await show(request, signal));
       } finally {
         pending.delete(place);
         endTurn();

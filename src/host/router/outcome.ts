@@ -2,6 +2,7 @@
 // and one sentence that says so.
 import type { ParleyError } from '../../errors.ts';
 import { seconds } from '../../jsonrpc/index.ts';
+import type { Denier as ApprovalDenier } from '../approval/index.ts';
 
 /** `R` is the result as it is held: what a server says stays shut in. */
 export type Outcome<R> =
@@ -14,7 +15,7 @@ export type Outcome<R> =
   /** The arguments cannot be right; nothing was sent. */
   | { readonly type: 'invalid'; readonly message: string }
   /** Policy, a person or the lack of one said no, or it is not what was reviewed; nothing was sent. `because` is for people. */
-  | { readonly type: 'denied'; readonly by: Denier; readonly because: string }
+  | { readonly type: 'denied'; readonly by: Denier; readonly because: string; readonly ticket?: string }
   /** The server answered with a JSON-RPC error. The message is its own. */
   | { readonly type: 'protocol-error'; readonly code: number; readonly message: string; readonly data: unknown }
   | { readonly type: 'timeout'; readonly afterMs: number }
@@ -25,7 +26,7 @@ export type Outcome<R> =
   | { readonly type: 'fault'; readonly sent: 'no' | 'perhaps'; readonly error: ParleyError };
 
 /** Who or what said no. `changed`: the project's lock, since the definition is not the one that was reviewed. */
-export type Denier = 'person' | 'no-terminal' | 'timeout' | 'policy' | 'changed';
+export type Denier = ApprovalDenier | 'changed';
 
 export type OutcomeType = Outcome<unknown>['type'];
 
@@ -44,7 +45,7 @@ export function sayOutcome(outcome: Outcome<unknown>): string {
     case 'protocol-error':
       return `MCP error ${outcome.code}: ${outcome.message.slice(0, 2_048)}`;
     case 'timeout':
-      return `Timed out after ${seconds(outcome.afterMs)}.`;
+      return `Timed out after ${seconds(outcome.afterMs)}; it is not known whether the call was carried out.`;
     case 'lost':
       return outcome.sent === 'no'
         ? `Server "${outcome.server}" has stopped; the call was not made.`
@@ -68,6 +69,8 @@ function sayDenial(by: Exclude<Denier, 'person'>): string {
       return 'Declined: this call needs approval, and nobody answered in time.';
     case 'policy':
       return 'Declined by policy.';
+    case 'parked':
+      return 'Not made yet: this call waits for approval. It may be tried again later, with the very same arguments.';
     case 'changed':
       return 'Declined: it is not what was reviewed, and somebody has to look at it first.';
     default:

@@ -1,8 +1,6 @@
-// Takes a request from a name to an outcome: found, checked, decided, asked for, sent, held. Every route to a server goes
-// through here, and nothing in here throws at its caller.
-import { isParleyError, ParleyError, RpcError, type ErrorCode } from '../../errors.ts';
+// Takes a request from a name to an outcome: found, checked, let through the gate, held. Every route to a server goes through here,
+// and nothing in here throws at its caller.
 import { suggestion, type Clock } from '../../base/index.ts';
-import type { Session } from '../../client/index.ts';
 import { isObject, type JsonObject, type Progress } from '../../jsonrpc/index.ts';
 import type { compileSchema } from '../../protocol/json-schema.ts';
 import type {
@@ -11,11 +9,12 @@ import type {
   CompleteResult,
   GetPromptResult,
   ReadResourceResult,
+  Tool,
 } from '../../protocol/index.ts';
-import { createIntent, type Approver, type CallIntent, type Grants } from '../approval/index.ts';
+import { createIntent, type CallIntent } from '../approval/index.ts';
 import type { ServerSettings } from '../config/index.ts';
 import type { LockCheck } from '../lock/index.ts';
-import { decide, type Decision, type RuleSet } from '../policy/index.ts';
+import type { ROUTES } from '../policy/index.ts';
 import type { Kind, Lookup, PromptEntry, Registry, ToolEntry } from '../registry/index.ts';
 import {
   hold,
@@ -24,16 +23,23 @@ import {
   holdToolResult,
   oneLine,
   type Held,
+  type Taint,
   type ToolHoldOptions,
   type Untrusted,
 } from '../trust/index.ts';
-import type { Denier, Outcome } from './outcome.ts';
+import { asFault, createGate, type GateParts, type Passage } from './gate.ts';
+import type { Outcome } from './outcome.ts';
+
+/** The way on which a call comes. */
+export type Route = (typeof ROUTES)[number];
 
 export interface RouteOptions {
   readonly signal?: AbortSignal;
   /** Milliseconds without an answer or progress. Default: the server's setting. */
   readonly timeoutMs?: number;
   readonly onProgress?: (progress: Progress) => void;
+  /** The way on which it comes. Default: the host's. */
+  readonly route?: Route;
 }
 
 export type ToolOutcome = Outcome<Held<CallToolResult>>;
@@ -49,21 +55,22 @@ export interface CallRecord {
   readonly tool: string | undefined;
   readonly args: JsonObject | undefined;
   readonly digest: string | undefined;
+  /** The id it is written down under; absent when it was not to be sent. */
+  readonly call: string | undefined;
   /** Why it was allowed or not, for people. */
   readonly because: string | undefined;
   readonly outcome: ToolOutcome;
 }
 
-export interface RouterParts {
+export interface RouterParts extends GateParts {
   readonly registry: Registry;
-  readonly rules: RuleSet;
-  readonly grants: Grants;
-  readonly approver: Approver;
   readonly clock: Clock;
-  /** The settings of a configured server. */
-  readonly settings: (server: string) => ServerSettings;
-  /** A ready session, or why there is none. */
-  readonly session: (server: string, options: { readonly signal?: AbortSignal }) => Promise<Session>;
+  /** For whom calls are made, in which run, and on which way where a call does not say so itself. */
+  readonly principal: string;
+  readonly route: Route;
+  readonly run: string;
+  /** What the run has read. */
+  readonly taint: Taint;
   /** Resolves when no first list is awaited any more. */
   readonly listed: (options: { readonly signal?: AbortSignal }) => Promise<void>;
   /** Looks again at servers that wanted a sign-in, where `name` may be theirs; resolves with why the one it names still does. */
@@ -89,22 +96,19 @@ export interface Router {
 
 type Compile = typeof compileSchema;
 
-/** Codes that say that a session is over. */
-const GONE: readonly ErrorCode[] = ['server-stopped', 'session-lost', 'closed'];
-
-/** Codes of requests that no server's code ever saw. */
-const REFUSED: readonly ErrorCode[] = ['auth-required', 'unreachable', 'unsupported', 'usage', 'input-unanswered'];
-
 /** What a call came to, with what is known of it by then. */
 interface Ended {
   readonly outcome: ToolOutcome;
   readonly entry?: ToolEntry;
   readonly intent?: CallIntent;
   readonly because?: string;
+  readonly call?: string;
 }
 
 export function createRouter(parts: RouterParts): Router {
-  const { registry, clock } = parts;
+  const { registry, clock, taint } = parts;
+  const gate = createGate(parts);
+  let compiler: Compile | undefined;
 
   async function call(name: string, args: unknown, options: RouteOptions): Promise<Ended> {
     const found = await find('tool', name, () => registry.snapshot.find('tool', name), options);
@@ -113,84 +117,88 @@ export function createRouter(parts: RouterParts): Router {
     const given = args ?? {};
     if (!isObject(given)) return { entry, outcome: invalid(`The arguments of ${name} are not a JSON object; nothing was sent.`) };
     // Loaded now, since it is large and all that starts without calling a tool starts sooner.
-    const compile = (await import('../../protocol/json-schema.ts')).compileSchema;
-    let intent: CallIntent;
-    try {
-      const problem = misfit(entry, given, compile);
-      if (problem !== undefined) return { entry, outcome: invalid(problem) };
-      intent = createIntent({ server: entry.server, tool: entry.definition, args: given });
-    } catch (error) {
-      return { entry, outcome: invalid(asFault(error).message) };
-    }
-    const changed = refusal(entry);
-    if (changed !== undefined) return { entry, intent, because: changed.because, outcome: changed };
-    const permission = await permit(intent, options);
-    if (permission.verdict !== 'allow') return { entry, intent, because: permission.because, outcome: permission.outcome };
+    const compile = (compiler ??= (await import('../../protocol/json-schema.ts')).compileSchema);
+    const rebuild = (changed: JsonObject) => toolIntent(entry, changed, compile, options);
+    const intent = rebuild(given);
+    if ('type' in intent) return { entry, outcome: intent };
     const settings = parts.settings(entry.server);
-    const outcome = await perform(entry.server, options, async (session) => {
-      const result = await session.callTool(intent.tool, intent.args, sessionOptions(options, settings));
-      return holdToolResult(result, { server: entry.server }, outputCheck(entry, compile));
-    });
+    const passed = await gate.pass<Held<CallToolResult>>(
+      {
+        ...standing(entry),
+        intent,
+        rebuild,
+        act: async (session, { tool, args: checked }) => {
+          const result = await session.callTool(tool, checked, sessionOptions(options, settings));
+          return holdToolResult(result, { server: entry.server }, outputCheck(entry, compile));
+        },
+      },
+      options,
+    );
+    const { outcome } = passed;
+    mark(passed.intent, outcome);
     const failed = outcome.type === 'ok' && outcome.result.isError;
-    return {
-      entry,
-      intent,
-      because: permission.because,
-      outcome: failed ? { type: 'tool-error', result: outcome.result } : outcome,
-    };
+    return { ...passed, entry, outcome: failed ? { type: 'tool-error', result: outcome.result } : outcome };
   }
 
-  type Permission =
-    | { readonly verdict: 'allow'; readonly because: string }
-    | { readonly verdict: 'deny'; readonly because: string; readonly outcome: Outcome<never> };
-
-  async function permit(intent: CallIntent, options: RouteOptions): Promise<Permission> {
-    const refuse = (by: Denier, because: string): Permission => ({
-      verdict: 'deny',
-      because,
-      outcome: { type: 'denied', by, because },
-    });
-    const decision = judge(intent);
-    if (decision.verdict === 'allow') return { verdict: 'allow', because: decision.because };
-    if (decision.verdict !== 'ask') return refuse('policy', decision.because);
-    const { trusted } = parts.settings(intent.server);
+  /** The intent of a call, or why the arguments cannot be right. */
+  function toolIntent(entry: ToolEntry, args: JsonObject, compile: Compile, options: RouteOptions): CallIntent | Outcome<never> {
     try {
-      const verdict = await parts.approver.ask(
-        { intent, because: decision.because, trusted, widest: decision.widest },
-        options.signal && { signal: options.signal },
-      );
-      if (verdict.type === 'deny') {
-        return refuse(verdict.by, verdict.by === 'no-terminal' ? decision.because : (verdict.message ?? decision.because));
-      }
+      const problem = misfit(entry, args, compile);
+      if (problem !== undefined) return invalid(problem);
+      return createIntent({ ...circumstances(entry.server, options), server: entry.server, tool: entry.definition, args });
     } catch (error) {
-      if (options.signal?.aborted) return { verdict: 'deny', because: 'It was cancelled.', outcome: { type: 'cancelled' } };
-      return refuse('policy', `Nobody could be asked: ${asFault(error).message}`);
+      return invalid(asFault(error).message);
     }
-    // What was approved must still be what is on offer.
-    const current = registry.snapshot.find('tool', `${intent.server}/${intent.tool}`);
-    if (current.type !== 'found' || current.entry.server !== intent.server || current.entry.digest !== intent.definitionDigest) {
-      return refuse('policy', 'The tool changed while it was being asked about. Call it again to see what it is now.');
-    }
-    return { verdict: 'allow', because: 'It was approved.' };
+  }
+
+  function circumstances(server: string, { route = parts.route }: RouteOptions) {
+    const { principal, run, rules } = parts;
+    const serverDigest = parts.identity(server)?.digest ?? '';
+    return { principal, run, route, policyVersion: rules.version, taint: taint.of(), serverDigest };
+  }
+
+  /** What a server gave is remembered before anybody reads it, also when it was an error. */
+  function mark({ server, tool, kind, digest, definition }: CallIntent, outcome: Outcome<unknown>): void {
+    if (outcome.type !== 'ok' && outcome.type !== 'protocol-error') return;
+    const annotations = kind === 'tool' ? definition.annotations : undefined;
+    taint.mark({ server, from: tool, digest, settings: parts.settings(server), annotations });
+  }
+
+  /** Whether an entry is still what it was, and may be used. */
+  function standing(entry: ToolEntry | PromptEntry): Pick<Passage<unknown>, 'isCurrent' | 'blocked'> {
+    const { snapshot } = registry;
+    const isSame = () => {
+      const found = registry.snapshot.find(entry.kind, `${entry.server}/${entry.key}`);
+      return found.type === 'found' && found.entry.server === entry.server && found.entry.digest === entry.digest;
+    };
+    return { isCurrent: () => registry.snapshot === snapshot || isSame(), blocked: () => refusal(entry) };
+  }
+
+  /** Asks for a resource or a prompt, or for what could complete them. */
+  async function read<R>(target: ReadTarget, options: RouteOptions, act: Passage<R>['act']): Promise<Outcome<R>> {
+    const { kind, server, name, args, entry } = target;
+    const rebuild = (changed: JsonObject): CallIntent | Outcome<never> => {
+      try {
+        const tool: Tool = { name, inputSchema: {} };
+        return createIntent({ ...circumstances(server, options), server, kind, tool, args: changed });
+      } catch (error) {
+        return invalid(asFault(error).message);
+      }
+    };
+    const intent = rebuild(args);
+    if ('type' in intent) return intent;
+    const free = { isCurrent: () => true, blocked: () => undefined };
+    const passed = await gate.pass<R>({ ...(entry ? standing(entry) : free), intent, rebuild, act }, options);
+    mark(passed.intent, passed.outcome);
+    return passed.outcome;
   }
 
   /** What is not as it was reviewed is used by nobody, whatever the rules allow. */
-  function refusal(entry: ToolEntry | PromptEntry): Extract<Outcome<never>, { type: 'denied' }> | undefined {
+  function refusal(entry: ToolEntry | PromptEntry): string | undefined {
     const drift = parts.drift(entry);
     if (drift === undefined) return undefined;
     const what = drift.kind === 'launch' ? `Server "${entry.server}"` : `${entry.server}/${oneLine(entry.name, 128)}`;
-    const because = `${what} is not what parley.lock says was reviewed: ${drift.reasons.join('; ')}. Look at it with \`parley lock diff\`.`;
-    return { type: 'denied', by: 'changed', because };
-  }
-
-  function judge(intent: CallIntent): Decision {
-    return decide({
-      type: 'call',
-      intent,
-      server: parts.settings(intent.server),
-      rules: parts.rules,
-      grants: parts.grants.list,
-    });
+    return `${what} is not what parley.lock says was reviewed: ${drift.reasons.join('; ')}. Look at it with \`parley lock diff\`.`;
   }
 
   /** What a name stands for; waits for servers that are still being listed before it says that there is nothing. */
@@ -218,41 +226,11 @@ export function createRouter(parts: RouterParts): Router {
     return found.type === 'found' ? found : { outcome: notFound(kind, name, found) };
   }
 
-  /** Runs one exchange with a server and turns every way it can fail into an outcome. */
-  async function perform<R>(server: string, options: RouteOptions, act: (session: Session) => Promise<R>): Promise<Outcome<R>> {
-    const signal = options.signal && { signal: options.signal };
-    for (const attempt of ['first', 'last'] as const) {
-      let session: Session;
-      try {
-        session = await parts.session(server, signal ?? {});
-      } catch (error) {
-        if (isParleyError(error, 'aborted')) return { type: 'cancelled' };
-        const fault = asFault(error);
-        return fault.code === 'server-stopped'
-          ? { type: 'lost', server, sent: 'no', error: fault }
-          : { type: 'fault', sent: 'no', error: fault };
-      }
-      try {
-        return { type: 'ok', result: await act(session) };
-      } catch (error) {
-        // Surely not carried out: the session was over before, or the server did not know it. A new one, and once more.
-        const unsent = isParleyError(error) && error.details.unsent === true && GONE.includes(error.code);
-        if (unsent && attempt === 'first') {
-          await session.close();
-          await session.ended;
-          continue;
-        }
-        return failure(server, error, unsent ? 'no' : 'perhaps');
-      }
-    }
-    throw new ParleyError('internal', 'A second attempt ended without an outcome.');
-  }
-
   return {
     async call(name, args, options = {}) {
       const startedAt = clock.now();
       const at = Date.now();
-      const { outcome, entry, intent, because } = await call(name, args, options);
+      const { outcome, entry, intent, because, call: id } = await call(name, args, options);
       parts.record({
         at,
         durationMs: clock.now() - startedAt,
@@ -261,6 +239,7 @@ export function createRouter(parts: RouterParts): Router {
         tool: entry?.name,
         args: intent?.args ?? (isObject(args) ? args : undefined),
         digest: intent?.digest,
+        call: id,
         because,
         outcome,
       });
@@ -271,7 +250,8 @@ export function createRouter(parts: RouterParts): Router {
       const found = await find('resource', name, () => registry.snapshot.findResource(name), options);
       if ('outcome' in found) return found.outcome;
       const { server, uri } = found.entry;
-      return perform(server, options, async (session) =>
+      const target = { kind: 'resource', server, name: uri, args: { uri } } as const;
+      return read(target, options, async (session) =>
         holdResource(await session.readResource(uri, sessionOptions(options, parts.settings(server))), { server }),
       );
     },
@@ -279,24 +259,45 @@ export function createRouter(parts: RouterParts): Router {
     async getPrompt(name, args, options = {}) {
       const found = await find('prompt', name, () => registry.snapshot.find('prompt', name), options);
       if ('outcome' in found) return found.outcome;
-      const changed = refusal(found.entry);
-      if (changed !== undefined) return changed;
       const { server, key, definition } = found.entry;
       const missing = (definition.arguments ?? []).filter((each) => each.required === true && args?.[each.name] === undefined);
       if (missing.length > 0) {
         return invalid(`The prompt ${name} needs ${missing.map((each) => `"${each.name}"`).join(', ')}; nothing was sent.`);
       }
-      return perform(server, options, async (session) =>
-        holdPrompt(await session.getPrompt(key, args, sessionOptions(options, parts.settings(server))), { server }),
-      );
+      const target = { kind: 'prompt', server, name: key, args: args ?? {}, entry: found.entry } as const;
+      return read(target, options, async (session, intent) => {
+        const given = args === undefined ? undefined : (intent.args as Record<string, string>);
+        return holdPrompt(await session.getPrompt(key, given, sessionOptions(options, parts.settings(server))), { server });
+      });
     },
 
-    complete(server, params, options = {}) {
-      return perform(server, options, async (session) =>
+    async complete(server, params, options = {}) {
+      const { ref } = params;
+      try {
+        // A server that was never reached has no identity yet.
+        await parts.session(server, options.signal ? { signal: options.signal } : {});
+      } catch {
+        // Why not is the outcome, below.
+      }
+      const target =
+        ref.type === 'ref/prompt'
+          ? ({ kind: 'prompt', server, name: ref.name, args: {} } as const)
+          : ({ kind: 'resource', server, name: ref.uri, args: { uri: ref.uri } } as const);
+      return read(target, options, async (session) =>
         hold(await session.complete(params, sessionOptions(options, parts.settings(server))), { server }),
       );
     },
   };
+}
+
+/** A resource or prompt. `entry` is absent for what has no definition of its own. */
+interface ReadTarget {
+  readonly kind: 'resource' | 'prompt';
+  readonly server: string;
+  /** The URI, or the prompt's name. */
+  readonly name: string;
+  readonly args: JsonObject;
+  readonly entry?: PromptEntry;
 }
 
 function sessionOptions(options: RouteOptions, settings: ServerSettings) {
@@ -319,20 +320,6 @@ function misfit({ server, name, definition }: ToolEntry, args: JsonObject, compi
 function outputCheck({ definition: { outputSchema } }: ToolEntry, compile: Compile): ToolHoldOptions {
   if (outputSchema === undefined) return {};
   return { checkOutput: (structured) => compile(outputSchema, { noun: 'member', patterns: 'skip' })(structured) };
-}
-
-function failure(server: string, error: unknown, sent: 'no' | 'perhaps'): Outcome<never> {
-  if (error instanceof RpcError) return { type: 'protocol-error', code: error.code, message: error.message, data: error.data };
-  const fault = asFault(error);
-  switch (fault.code) {
-    case 'timeout':
-      return { type: 'timeout', afterMs: fault.details.afterMs ?? 0 };
-    case 'aborted':
-      return { type: 'cancelled' };
-    default:
-      if (GONE.includes(fault.code)) return { type: 'lost', server, sent, error: fault };
-      return { type: 'fault', sent: REFUSED.includes(fault.code) ? 'no' : sent, error: fault };
-  }
 }
 
 function invalid(message: string): Outcome<never> {
@@ -358,9 +345,4 @@ function notFound(
   }
   const { suggestions } = lookup;
   return unknown(`There is no ${kind} "${name}".${suggestion(suggestions)}`, suggestions);
-}
-
-function asFault(error: unknown): ParleyError {
-  if (isParleyError(error)) return error;
-  return new ParleyError('internal', error instanceof Error ? error.message : String(error), { cause: error });
 }

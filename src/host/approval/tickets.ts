@@ -1,0 +1,271 @@
+// Questions as tickets in the store: whoever answers first, here or in another process, has decided. A ticket outlives the process
+// that asked; the same call, made again, finds it.
+import { randomUUID } from 'node:crypto';
+import { systemClock, type Clock } from '../../base/index.ts';
+import { abortError, type JsonObject } from '../../jsonrpc/index.ts';
+import type { Approval, ApprovalDecision, ApprovalTicket, AuditEntry, Grant, Store } from '../../store/index.ts';
+import type { Allowance, ApprovalRequest, Approver, Refusal, Verdict } from './approver.ts';
+import { grantFor, subjectOf, type GrantTerms } from './grants.ts';
+
+export interface TicketOptions {
+  readonly store: Store | (() => Store | Promise<Store>);
+  /** How long an answer is waited for. 0: not at all. */
+  readonly waitMs: number;
+  /** After so long nobody's answer counts any more. Default one day. */
+  readonly expiresAfterMs?: number;
+  readonly clock?: Clock;
+  /** Milliseconds since 1970. */
+  readonly now?: () => number;
+}
+
+const DAY_MS = 86_400_000;
+/** Tickets that may wait, in all and of one server; more are denied at once. */
+const MOST_PENDING = 32;
+const MOST_PENDING_OF_SERVER = 8;
+/** A doorbell may be lost, so everybody also looks by himself. */
+const LOOK_EVERY_MS = 1_000;
+
+/**
+ * An approver that asks nobody: it leaves a ticket that any process may answer, and waits for `waitMs`. Undecided by then, the call
+ * is denied as `parked`; made again, it is carried out once when the ticket was approved.
+ */
+export function parkApprover(options: TicketOptions): Approver {
+  return { keepsQueue: true, ask: (request, asking = {}) => askByTicket(request, options, undefined, asking.signal) };
+}
+
+/** An approver that asks `approver` by way of a ticket, which others may answer too; the first answer counts. */
+export function ticketed(approver: Approver, options: Omit<TicketOptions, 'waitMs'>): Approver {
+  return {
+    ...(approver.keepsQueue && { keepsQueue: true }),
+    ask: (request, asking = {}) => askByTicket(request, { ...options, waitMs: Infinity }, approver, asking.signal),
+  };
+}
+
+async function askByTicket(
+  request: ApprovalRequest,
+  options: TicketOptions,
+  approver: Approver | undefined,
+  signal: AbortSignal | undefined,
+): Promise<Verdict> {
+  const { now = Date.now } = options;
+  const store = typeof options.store === 'function' ? await options.store() : options.store;
+  const full = approver === undefined ? await tooMany(store, request) : undefined;
+  if (full !== undefined) return full;
+  const opened = await open(store, request, options);
+  if (opened.state !== 'pending') return toVerdict(opened);
+  if (approver === undefined) return toVerdict(await decided(store, opened.id, options, signal));
+  const stop = new AbortController();
+  const stopped = () => stop.abort(signal?.reason);
+  signal?.addEventListener('abort', stopped, { once: true });
+  if (signal?.aborted) stopped();
+  let answeredHere = false;
+  try {
+    const asked = approver.ask(request, { signal: stop.signal }).then(async (verdict) => {
+      answeredHere = true;
+      const decision = toDecision(verdict, request, opened, now());
+      const { id } = opened;
+      const result = await store.approvals.decide(id, decision, decisionEntry(opened, decision, now()));
+      return result?.won === true ? ({ ...verdict, ticket: id } satisfies Verdict) : toVerdict(result?.approval ?? opened);
+    });
+    // The answer from here says more than the ticket does.
+    const elsewhere = decided(store, opened.id, options, stop.signal).then((approval) =>
+      answeredHere ? asked : toVerdict(approval),
+    );
+    // Whichever is not waited for any more may fail in silence.
+    asked.catch(() => {});
+    elsewhere.catch(() => {});
+    return await Promise.race([asked, elsewhere]);
+  } catch (error) {
+    await store.approvals.cancel(opened.id, { at: now(), kind: 'approval', body: { state: 'cancelled', ...whose(opened) } });
+    throw error;
+  } finally {
+    signal?.removeEventListener('abort', stopped);
+    stop.abort();
+  }
+}
+
+async function tooMany(store: Store, { intent }: ApprovalRequest): Promise<Refusal | undefined> {
+  const waiting = await store.approvals.list({ states: ['pending'] });
+  if (waiting.some(({ intentDigest }) => intentDigest === intent.digest)) return undefined;
+  const ofServer = waiting.filter(({ serverName }) => serverName === intent.server).length;
+  if (waiting.length < MOST_PENDING && ofServer < MOST_PENDING_OF_SERVER) return undefined;
+  const message = `Too many calls wait for approval: ${ofServer} of server "${intent.server}", ${waiting.length} in all.`;
+  return { type: 'deny', by: 'policy', message };
+}
+
+/** The ticket of this call: a new one, or the one it has. */
+async function open(store: Store, request: ApprovalRequest, options: TicketOptions): Promise<Approval> {
+  const { now = Date.now } = options;
+  const ticket = toTicket(request, options);
+  const entry = askedEntry(ticket);
+  const found = await store.approvals.open(ticket, entry);
+  if (found.state !== 'approved' || found.expiresAt > now()) return found;
+  // What was approved and not made in time counts no more.
+  if (await store.approvals.claim(found.id)) await store.approvals.finish(found.id, { state: 'failed', outcome: 'expired' });
+  return store.approvals.open(ticket, entry);
+}
+
+/** The ticket once it is decided, or as it is when the time is over. */
+async function decided(
+  store: Store,
+  id: string,
+  { waitMs, clock = systemClock }: TicketOptions,
+  signal: AbortSignal | undefined,
+): Promise<Approval> {
+  const until = clock.now() + waitMs;
+  for (;;) {
+    const bell = ring(store, signal);
+    try {
+      const approval = await store.approvals.get(id);
+      if (approval === undefined) throw new Error(`The ticket ${id} is gone.`);
+      const left = until - clock.now();
+      if (approval.state !== 'pending' || left <= 0) return approval;
+      await bell.within(Math.min(left, LOOK_EVERY_MS), clock);
+    } finally {
+      bell.stop();
+    }
+  }
+}
+
+/** The doorbell, from now on. */
+function ring(store: Store, signal: AbortSignal | undefined) {
+  let rung = () => {};
+  let failed: (error: Error) => void = () => {};
+  const abort = () => failed(abortError(signal as AbortSignal, 'Waiting for approval'));
+  const heard = new Promise<void>((resolve, reject) => {
+    rung = resolve;
+    failed = reject;
+  });
+  heard.catch(() => {});
+  const unsubscribe = store.changes.subscribe((change) => change === 'approvals' && rung());
+  if (signal?.aborted) abort();
+  else signal?.addEventListener('abort', abort, { once: true });
+  return {
+    async within(ms: number, clock: Clock) {
+      const timer = clock.after(ms, () => rung());
+      try {
+        await heard;
+      } finally {
+        timer.cancel();
+      }
+    },
+    stop() {
+      unsubscribe();
+      signal?.removeEventListener('abort', abort);
+    },
+  };
+}
+
+function toTicket(request: ApprovalRequest, { expiresAfterMs = DAY_MS, now = Date.now }: TicketOptions): ApprovalTicket {
+  const { intent, because, trusted, widest, proposals = [], floating = false } = request;
+  const { definition, route, taint } = intent;
+  const createdAt = now();
+  return {
+    id: `ap_${randomUUID().replaceAll('-', '').slice(0, 16)}`,
+    ...subjectOf(intent),
+    intentDigest: intent.digest,
+    args: intent.args,
+    shown: {
+      route,
+      trusted,
+      widest,
+      floating,
+      taint,
+      definition,
+      proposals,
+    },
+    because,
+    createdAt,
+    expiresAt: createdAt + expiresAfterMs,
+  };
+}
+
+/** What an approver of this host answered, as a decision on the ticket. */
+function toDecision(verdict: Verdict, request: ApprovalRequest, ticket: Approval, at: number): ApprovalDecision {
+  const { who = ticket.principal, channel = 'approver' } = verdict;
+  if (verdict.type === 'deny') {
+    const { by, message } = verdict;
+    return { verdict: 'deny', by: by === 'person' ? who : 'parley', channel, ...(message !== undefined && { message }) };
+  }
+  const terms = termsOf(verdict, request);
+  const { args } = verdict;
+  return {
+    verdict: 'approve',
+    by: who,
+    channel,
+    ...(args && { editedArgs: args }),
+    ...(terms && { grant: grantFor(ticket, terms, { by: who, channel, at }) }),
+  };
+}
+
+/** What an approval allows beyond its call, as far as that was offered. */
+function termsOf(verdict: Allowance, { widest, proposals = [] }: ApprovalRequest): GrantTerms | undefined {
+  if (verdict.scope === 'once' || widest === 'once') return undefined;
+  if (verdict.scope === 'run') return { type: 'run' };
+  if (proposals.length === 0) return undefined;
+  const { pattern } = verdict;
+  return verdict.scope === 'always' ? { type: 'always', pattern } : { type: 'until', at: verdict.at, pattern };
+}
+
+function toVerdict(approval: Approval): Verdict {
+  const { id: ticket, state, decidedBy, channel, message, editedArgs } = approval;
+  const answered = { ticket, ...(decidedBy !== undefined && { who: decidedBy }), ...(channel !== undefined && { channel }) };
+  const refuse = (by: Refusal['by'], why: string): Refusal => ({ ...answered, type: 'deny', by, message: why });
+  switch (state) {
+    case 'approved':
+      return { ...answered, type: 'allow', scope: 'once', ...(editedArgs && { args: editedArgs }) };
+    case 'pending':
+      return refuse('parked', `Waiting for approval ${ticket}: \`parley approvals approve ${ticket}\`, then call again.`);
+    case 'dispatching':
+      return refuse('parked', `The same call is being made already, by ${ticket}. It is not made twice.`);
+    case 'denied':
+      return refuse('person', message ?? `It was denied by ${decidedBy ?? 'somebody'}.`);
+    case 'expired':
+      return refuse('timeout', `Nobody answered ${ticket} in time.`);
+    case 'cancelled':
+      return refuse('timeout', `The question ${ticket} was taken back.`);
+    case 'done':
+    case 'failed':
+    case 'outcome-unknown':
+      return refuse('policy', `${ticket} was answered and its call made by another process. It is not made twice.`);
+    default:
+      return state satisfies never;
+  }
+}
+
+function askedEntry(ticket: ApprovalTicket): AuditEntry {
+  return { at: ticket.createdAt, kind: 'approval', body: { state: 'asked', because: ticket.because, ...whose(ticket) } };
+}
+
+/** The audit entry of a decision on a ticket, with the grant it makes. */
+export function decisionEntry(ticket: ApprovalTicket, decision: ApprovalDecision, at: number): AuditEntry {
+  const { verdict, by, channel, grant, editedArgs } = decision;
+  const state = verdict === 'approve' ? 'approved' : 'denied';
+  return {
+    at,
+    kind: 'approval',
+    body: {
+      state,
+      by,
+      channel,
+      ...whose(ticket),
+      ...(editedArgs && { edited: true }),
+      ...(grant && { grant: grantBody(grant) }),
+    },
+  };
+}
+
+function whose({ id, principal, run, serverName, server, tool, intentDigest }: ApprovalTicket): JsonObject {
+  return { approval: id, principal, run, server: serverName, identity: server, tool, digest: intentDigest };
+}
+
+/** What a grant is for. A pattern may hold the arguments themselves: their names are enough to say what it is about. */
+function grantBody({ id, run, expiresAt, pattern }: Grant): JsonObject {
+  const { args } = (pattern ?? {}) as { readonly args?: JsonObject };
+  return {
+    grant: id,
+    ...(run !== undefined && { run }),
+    ...(expiresAt !== undefined && { expiresAt }),
+    ...(args && { arguments: Object.keys(args) }),
+  };
+}

@@ -1,0 +1,1 @@
+export { filledIn, identify, type IdentityOptions, type ServerIdentity } from './identity.ts';

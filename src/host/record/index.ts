@@ -1,0 +1,2 @@
+export { createEntries, type Allowed, type AllowedBy, type Entries } from './entries.ts';
+export { createRedact, type Redact } from './redact.ts';

@@ -1,0 +1,48 @@
+import { describe, expect, it } from 'vitest';
+import { createRedact } from './redact.ts';
+
+const key = Buffer.alloc(32, 7);
+const redact = createRedact({ key: () => key, names: ['Kennwort'] });
+const hiddenIn = (value: unknown) => JSON.stringify(value);
+
+describe('redacted arguments', () => {
+  it('hold no value of a name that says it is secret, however deep', () => {
+    const args = {
+      path: '/srv/x',
+      password: 'hunter2',
+      kennwort: 'geheim',
+      nested: { list: [{ apiKey: 'abc', ok: true, token: { value: 'deep' } }] },
+    };
+    const text = hiddenIn(redact(args));
+    for (const secret of ['hunter2', 'geheim', 'abc', 'deep']) expect(text).not.toContain(secret);
+    expect(redact(args)).toMatchObject({ path: '/srv/x', password: { bytes: 7 }, nested: { list: [{ ok: true }] } });
+  });
+
+  it('hold no text that has the form of a secret', () => {
+    for (const secret of [
+      'sk-abcdefghijklmnopqrstuv',
+      'ghp_abcdefghijklmnopqrst1234',
+      'AKIAABCDEFGHIJKLMNOP',
+      'Authorization: Bearer abcdefghijklmnopqrstuvwx',
+      'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl',
+      '-----BEGIN RSA PRIVATE KEY-----\nMIIE',
+      'postgres://bob:hunter2@db.example/x',
+    ]) {
+      expect(hiddenIn(redact({ text: `take ${secret}` })), secret).not.toContain(secret.slice(-8));
+    }
+    expect(redact({ text: 'a plain text', count: 3 })).toEqual({ text: 'a plain text', count: 3 });
+  });
+
+  it('say whether two secrets are the same, under one key only', () => {
+    const of = (token: string, by = redact) => (by({ token })['token'] as { redacted: string }).redacted;
+    expect(of('a')).toBe(of('a'));
+    expect(of('a')).not.toBe(of('b'));
+    expect(of('a', createRedact({ key: () => Buffer.alloc(32, 8) }))).not.toBe(of('a'));
+  });
+
+  it('are of bounded length', () => {
+    expect(JSON.stringify(redact({ text: 'x'.repeat(1_000_000) })).length).toBeLessThan(200);
+    const many = Object.fromEntries(Array.from({ length: 5_000 }, (_, at) => [`n${String(at)}`, 'x'.repeat(100)]));
+    expect(redact(many)).toEqual({ redacted: expect.any(String) as string, bytes: expect.any(Number) as number });
+  });
+});

@@ -1,0 +1,69 @@
+// Arguments as they may be written down: what looks like a secret is replaced by a keyed digest, so that two records can be seen to
+// hold the same secret and none can be read. What is very long is replaced by its digest too.
+import { createHmac } from 'node:crypto';
+import { canonical } from '../../base/index.ts';
+import { isObject, type JsonObject } from '../../jsonrpc/index.ts';
+
+/** Characters of one text that is kept. */
+const LONGEST_TEXT = 4_096;
+/** Characters of all arguments; of more, only a digest is kept. */
+const LONGEST_WHOLE = 65_536;
+
+/** Names of arguments that hold secrets, in whatever spelling. */
+const SECRET_NAME =
+  /pass(?:word|wd|phrase|code)|secret|token|api[-_ ]?key|auth(?:orization|entication)?$|credential|private[-_ ]?key|cookie|session[-_ ]?id|^pin$|otp|signature/i;
+
+/** Texts that are secrets whatever they are called: keys of well-known forms, tokens, key files, URLs with a password. */
+const SECRET_TEXT = [
+  /\b(?:sk|pk|rk|ghp|gho|ghu|ghs|ghr|glpat|xox[abprs]|npm|pypi|hf|shpat)[-_][A-Za-z0-9_-]{16,}/,
+  /\bgithub_pat_[A-Za-z0-9_]{20,}/,
+  /\b(?:AKIA|ASIA)[A-Z0-9]{16}\b/,
+  /\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*/,
+  /\b(?:bearer|basic)\s+[A-Za-z0-9._~+/=-]{16,}/i,
+  /-----BEGIN [A-Z ]*PRIVATE KEY-----/,
+  /\b[a-z][a-z0-9+.-]*:\/\/[^\s/:@]+:[^\s/@]+@/i,
+];
+
+export interface RedactOptions {
+  /** What digests of hidden values are made with. */
+  readonly key: () => Uint8Array;
+  /** More names of arguments that hold secrets; case does not matter. */
+  readonly names?: readonly string[];
+}
+
+/** Returns a copy of the arguments without secrets. */
+export type Redact = (args: JsonObject) => JsonObject;
+
+export function createRedact(options: RedactOptions): Redact {
+  const names = new Set((options.names ?? []).map((name) => name.toLowerCase()));
+  const isSecretName = (name: string) => SECRET_NAME.test(name) || names.has(name.toLowerCase());
+  const isSecretText = (text: string) => SECRET_TEXT.some((form) => form.test(text));
+
+  /** Says what was there without saying it. */
+  function hidden(value: unknown): JsonObject {
+    const text = typeof value === 'string' ? value : canonical(value);
+    const hmac = createHmac('sha256', options.key()).update('parley redacted\n').update(text).digest('hex');
+    return { redacted: hmac.slice(0, 32), bytes: Buffer.byteLength(text) };
+  }
+
+  function clean(value: unknown): unknown {
+    if (typeof value === 'string') return value.length > LONGEST_TEXT || isSecretText(value) ? hidden(value) : value;
+    if (Array.isArray(value)) return value.map(clean);
+    return isObject(value) ? cleanObject(value) : value;
+  }
+
+  function cleanObject(object: JsonObject): JsonObject {
+    return Object.fromEntries(
+      Object.entries(object).map(([name, value]) => {
+        const isSecret = isSecretName(name) && value !== null && typeof value !== 'boolean';
+        // A name may be a secret itself, where somebody made a map of them.
+        return [isSecretText(name) ? '(redacted)' : name.slice(0, 256), isSecret ? hidden(value) : clean(value)];
+      }),
+    );
+  }
+
+  return (args) => {
+    const cleaned = cleanObject(args);
+    return JSON.stringify(cleaned).length > LONGEST_WHOLE ? hidden(args) : cleaned;
+  };
+}

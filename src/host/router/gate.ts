@@ -1,0 +1,387 @@
+// The one gate before every server, whatever way a request came and whatever it asks for: decided, asked for, written down, checked
+// once more, sent. What is not written down is not sent, and nothing in here throws at its caller.
+import { randomUUID } from 'node:crypto';
+import { isParleyError, ParleyError, RpcError, type ErrorCode } from '../../errors.ts';
+import type { Clock } from '../../base/index.ts';
+import type { Session } from '../../client/index.ts';
+import type { JsonObject } from '../../jsonrpc/index.ts';
+import type { JournalState, Store } from '../../store/index.ts';
+import { proposals, type Allowance, type Approver, type CallIntent, type Grant, type Grants } from '../approval/index.ts';
+import type { ServerSettings } from '../config/index.ts';
+import type { ServerIdentity } from '../identity/index.ts';
+import { decide, mayRepeat, placeOf, type CallQuestion, type Decision, type RuleSet } from '../policy/index.ts';
+import type { Allowed, AllowedBy, Entries } from '../record/index.ts';
+import type { Denier, Outcome } from './outcome.ts';
+
+export interface GateParts {
+  readonly rules: RuleSet;
+  readonly grants: Grants;
+  readonly approver: Approver;
+  /** The store, opened when it is first needed. */
+  readonly store: () => Store | Promise<Store>;
+  readonly entries: Entries;
+  readonly clock: Clock;
+  /** The settings of a configured server. */
+  readonly settings: (server: string) => ServerSettings;
+  /** What a server is now; undefined while it was never reached. */
+  readonly identity: (server: string) => ServerIdentity | undefined;
+  /** A ready session, or why there is none. */
+  readonly session: (server: string, options: { readonly signal?: AbortSignal }) => Promise<Session>;
+  /** Told what could not be written down when it was too late to hold anything back. */
+  readonly trouble: (error: ParleyError) => void;
+}
+
+/** What is to be sent to a server, if that is allowed. */
+export interface Passage<R> {
+  readonly intent: CallIntent;
+  /** The intent with other arguments, or why there can be none. */
+  readonly rebuild: (args: JsonObject) => CallIntent | Outcome<never>;
+  /** True while what the intent was built against is what is on offer. */
+  readonly isCurrent: () => boolean;
+  /** Why it must be looked at before it is used; undefined when it need not. */
+  readonly blocked: () => string | undefined;
+  readonly act: (session: Session, intent: CallIntent) => Promise<R>;
+}
+
+export interface PassOptions {
+  readonly signal?: AbortSignal;
+}
+
+/** What became of it. `intent` is the one that was decided on last, `call` the id under which it is written down. */
+export interface Passed<R> {
+  readonly outcome: Outcome<R>;
+  readonly intent: CallIntent;
+  readonly because: string;
+  readonly call?: string;
+}
+
+export interface Gate {
+  pass<R>(passage: Passage<R>, options?: PassOptions): Promise<Passed<R>>;
+}
+
+/** An intent that may be sent, or what became of it instead. */
+type Permission = { readonly allowed: Allowed } | { readonly ended: Passed<never> };
+
+/** Codes that say that a session is over. */
+const GONE: readonly ErrorCode[] = ['server-stopped', 'session-lost', 'closed'];
+
+/** Codes of requests that no server's code ever saw. */
+const REFUSED: readonly ErrorCode[] = ['auth-required', 'unreachable', 'unsupported', 'usage', 'input-unanswered'];
+
+const CHANGED = 'What was allowed is not what is there now: the tool or its server changed. Call it again to see what it is.';
+
+export function createGate(parts: GateParts): Gate {
+  const { clock, entries } = parts;
+
+  const question = (intent: CallIntent, grants: readonly Grant[]): CallQuestion => ({
+    type: 'call',
+    intent,
+    server: parts.settings(intent.server),
+    rules: parts.rules,
+    grants,
+  });
+
+  function judge(intent: CallIntent, grants: readonly Grant[] = []): Decision {
+    const { kind, server, definition, args, principal, route, taint } = intent;
+    if (kind === 'tool') return decide(question(intent, grants));
+    return decide({ type: 'read', kind, server, name: definition.name, args, principal, route, taint, rules: parts.rules });
+  }
+
+  /** Writes down what holds nothing back. */
+  async function note(write: (store: Store) => Promise<unknown>): Promise<void> {
+    try {
+      await write(await parts.store());
+    } catch (error) {
+      parts.trouble(notRecorded(error));
+    }
+  }
+
+  async function denial(intent: CallIntent, by: Denier, because: string, ticket?: string): Promise<Outcome<never>> {
+    await note(async ({ audit }) => audit.append(entries.refusal(intent, because, by, ticket)));
+    return { type: 'denied', by, because, ...(ticket !== undefined && { ticket }) };
+  }
+
+  const refuse = async (intent: CallIntent, by: Denier, because: string, ticket?: string): Promise<Permission> => ({
+    ended: { intent, because, outcome: await denial(intent, by, because, ticket) },
+  });
+
+  async function permit({ intent, rebuild, blocked }: Passage<unknown>, { signal }: PassOptions): Promise<Permission> {
+    const unseen = blocked();
+    if (unseen !== undefined) return refuse(intent, 'changed', unseen);
+    const decision = judge(intent);
+    const { because } = decision;
+    if (decision.verdict !== 'ask') {
+      return decision.verdict === 'allow'
+        ? { allowed: { intent, because, by: byPolicy(decision) } }
+        : refuse(intent, 'policy', because);
+    }
+    const { widest } = decision;
+    try {
+      const granted = widest === 'run' ? await grantFor(intent) : undefined;
+      if (granted !== undefined) return { allowed: granted };
+      const { trusted } = parts.settings(intent.server);
+      const floating = parts.identity(intent.server)?.floating ?? false;
+      const offers = widest === 'run' && !floating ? offersFor(intent) : [];
+      const request = { intent, because, trusted, widest, floating, proposals: offers };
+      const verdict = await parts.approver.ask(request, signal && { signal });
+      if (verdict.type === 'allow') return await approved(intent, verdict, rebuild);
+      const why = verdict.by === 'no-terminal' ? because : (verdict.message ?? because);
+      return await refuse(intent, verdict.by, why, verdict.ticket);
+    } catch (error) {
+      if (signal?.aborted) return { ended: { intent, because: 'It was cancelled.', outcome: { type: 'cancelled' } } };
+      return refuse(intent, 'policy', `Nobody could be asked: ${asFault(error).message}`);
+    }
+  }
+
+  /** What is allowed by something that somebody allowed before. */
+  async function grantFor(intent: CallIntent): Promise<Allowed | undefined> {
+    for (const grant of await parts.grants.covering(intent)) {
+      const decision = judge(intent, [grant]);
+      if (decision.verdict !== 'allow' || !(await parts.grants.use(grant))) continue;
+      const { id, by, channel } = grant;
+      return { intent, because: decision.because, by: { type: 'grant', id, by, channel } };
+    }
+    return undefined;
+  }
+
+  async function approved(intent: CallIntent, verdict: Allowance, rebuild: Passage<unknown>['rebuild']): Promise<Permission> {
+    const { who = intent.principal, channel = 'approver', ticket, args } = verdict;
+    const by: AllowedBy = { type: 'approval', by: who, channel, ...(ticket !== undefined && { id: ticket }) };
+    const because = `It was approved${who === '' ? '' : ` by ${who}`}.`;
+    if (args === undefined) return { allowed: { intent, because, by } };
+    const edited = rebuild(args);
+    if ('type' in edited) {
+      await release(by);
+      return { ended: { intent, because: 'The arguments that were put in place of its own do not fit.', outcome: edited } };
+    }
+    // What the approver wrote is approved; what is denied to everybody is denied to him.
+    const decision = judge(edited);
+    if (decision.verdict === 'deny') {
+      await release(by);
+      return refuse(edited, 'policy', decision.because, ticket);
+    }
+    return { allowed: { intent: edited, because: `${because} Its arguments were changed.`, by, editedFrom: intent.digest } };
+  }
+
+  /** Ends a ticket that was approved and is not made use of. */
+  async function release(by: AllowedBy): Promise<void> {
+    const ticket = ticketOf(by);
+    if (ticket === undefined) return;
+    await note(async ({ approvals }) => {
+      if (await approvals.claim(ticket)) await approvals.finish(ticket, { state: 'failed', outcome: 'unsent' });
+    });
+  }
+
+  /** Writes down that it is about to be sent. Resolves with why it is not when somebody else made use of its ticket. */
+  async function begin(id: string, allowed: Allowed): Promise<string | undefined> {
+    const { journal, audit, approvals } = await parts.store();
+    const { intent, by } = allowed;
+    const ticket = ticketOf(by);
+    if (ticket !== undefined && !(await approvals.claim(ticket))) return `The call of ${ticket} was made already.`;
+    try {
+      if (intent.kind === 'tool') {
+        const { trusted, reviewedTools } = parts.settings(intent.server);
+        const begun = entries.begin(id, allowed, { trusted, reviewed: reviewedTools.includes(intent.tool) });
+        await journal.begin(begun.entry, begun.audit);
+      } else {
+        await audit.append(entries.read(allowed));
+      }
+      return undefined;
+    } catch (error) {
+      if (ticket !== undefined) await note(() => approvals.finish(ticket, { state: 'failed', outcome: 'not-recorded' }));
+      throw error;
+    }
+  }
+
+  /** Writes down how it ended. By then nothing can be held back. */
+  async function end(id: string, { intent, by }: Allowed, ended: Ended, since: number): Promise<void> {
+    const ticket = ticketOf(by);
+    if (intent.kind !== 'tool' && ticket === undefined) return;
+    await note(async ({ journal, approvals }) => {
+      const { state, outcome } = ended;
+      if (intent.kind === 'tool') {
+        const { end: ending, audit } = entries.end(id, ended, clock.now() - since);
+        await journal.end(id, ending, audit);
+      }
+      if (ticket !== undefined) await approvals.finish(ticket, { state: TICKET_END[state], outcome });
+    });
+  }
+
+  /** True when nothing has changed that the decision was made on. */
+  function isStill(intent: CallIntent, { isCurrent, blocked }: Passage<unknown>): boolean {
+    return (
+      parts.identity(intent.server)?.digest === intent.serverDigest &&
+      parts.rules.version === intent.policyVersion &&
+      isCurrent() &&
+      blocked() === undefined
+    );
+  }
+
+  async function send<R>(allowed: Allowed, passage: Passage<R>, { signal }: PassOptions): Promise<Passed<R>> {
+    const { intent, by, because } = allowed;
+    const { server } = intent;
+    const id = `call_${randomUUID()}`;
+    const since = clock.now();
+    let written = false;
+    let perhaps = false;
+
+    const finish = async (outcome: Outcome<R>): Promise<Passed<R>> => {
+      if (!written) await release(by);
+      else await end(id, allowed, endOf(outcome, perhaps ? 'perhaps' : 'no'), since);
+      return { outcome, intent, because, ...(written && intent.kind === 'tool' && { call: id }) };
+    };
+    const deny = async (why: string): Promise<Passed<R>> => {
+      const outcome = await denial(intent, 'policy', why, ticketOf(by));
+      return { ...(await finish(outcome)), because: why };
+    };
+
+    for (const attempt of ['first', 'last'] as const) {
+      let session: Session;
+      try {
+        session = await parts.session(server, signal ? { signal } : {});
+      } catch (error) {
+        return finish(unreached(server, error));
+      }
+      if (!isStill(intent, passage)) return deny(CHANGED);
+      if (!written) {
+        let taken: string | undefined;
+        try {
+          taken = await begin(id, allowed);
+        } catch (error) {
+          return { outcome: { type: 'fault', sent: 'no', error: notRecorded(error) }, intent, because };
+        }
+        if (taken !== undefined) return deny(taken);
+        written = true;
+        if (!isStill(intent, passage)) return deny(CHANGED);
+      }
+      try {
+        return await finish({ type: 'ok', result: await passage.act(session, intent) });
+      } catch (error) {
+        // Surely not carried out: the session was over before, or the server did not know it.
+        const unsent = isParleyError(error) && error.details.unsent === true && GONE.includes(error.code);
+        const outcome = failure(server, error, unsent ? 'no' : 'perhaps');
+        perhaps ||= !isUnsent(outcome);
+        const again = unsent || (outcome.type === 'lost' && isRepeatable(intent));
+        if (attempt === 'last' || !again || signal?.aborted === true) return finish(outcome);
+        await session.close();
+        await session.ended;
+      }
+    }
+    throw new ParleyError('internal', 'A second attempt ended without an outcome.');
+  }
+
+  /** Reads may always be made again; calls when a trusted server says so, or a rule of the user. */
+  function isRepeatable(intent: CallIntent): boolean {
+    return intent.kind !== 'tool' || mayRepeat(question(intent, []));
+  }
+
+  return {
+    async pass(passage, options = {}) {
+      const permission = await permit(passage, options);
+      return 'ended' in permission ? permission.ended : send(permission.allowed, passage, options);
+    },
+  };
+}
+
+function ticketOf(by: AllowedBy): string | undefined {
+  return by.type === 'approval' ? by.id : undefined;
+}
+
+interface Ended {
+  readonly state: Exclude<JournalState, 'begun'>;
+  readonly outcome: string;
+  readonly bytes?: number;
+}
+
+const TICKET_END = { done: 'done', unsent: 'failed', unknown: 'outcome-unknown' } as const satisfies Record<
+  Ended['state'],
+  string
+>;
+
+/** How the journal says that a call ended. `sent` is what is known of all attempts together. */
+function endOf(outcome: Outcome<unknown>, sent: 'no' | 'perhaps'): Ended {
+  const unclear = sent === 'perhaps' ? 'unknown' : 'unsent';
+  switch (outcome.type) {
+    case 'ok': {
+      const isError = (outcome.result as { readonly isError?: boolean } | undefined)?.isError === true;
+      return { state: 'done', outcome: isError ? 'tool-error' : 'ok', bytes: sizeOf(outcome.result) };
+    }
+    case 'tool-error':
+    case 'protocol-error':
+      return { state: 'done', outcome: outcome.type };
+    case 'denied':
+    case 'unknown':
+    case 'invalid':
+      return { state: 'unsent', outcome: outcome.type };
+    case 'timeout':
+    case 'cancelled':
+    case 'lost':
+      return { state: unclear, outcome: outcome.type };
+    case 'fault':
+      return { state: unclear, outcome: outcome.error.code };
+    default:
+      return outcome satisfies never;
+  }
+}
+
+/** About as many bytes as a value takes in JSON, without writing it. */
+function sizeOf(value: unknown): number {
+  if (typeof value === 'string') return value.length + 2;
+  if (typeof value !== 'object' || value === null) return 5;
+  let size = 2;
+  for (const [name, member] of Object.entries(value)) size += name.length + 4 + sizeOf(member);
+  return size;
+}
+
+function byPolicy(decision: Decision): AllowedBy {
+  const { rule } = decision;
+  return rule === undefined ? { type: 'policy' } : { type: 'policy', rule: rule.text, place: placeOf(rule.source) };
+}
+
+/** What may be allowed for good: nothing of a tool that says that it destroys or reaches out, and all of one that says it is harmless. */
+function offersFor({ definition: { annotations }, args }: CallIntent) {
+  const harmless = annotations?.readOnlyHint === true || annotations?.destructiveHint === false;
+  if (annotations?.openWorldHint === true || (annotations?.destructiveHint === true && annotations.readOnlyHint !== true))
+    return [];
+  return proposals({ args, harmless });
+}
+
+function notRecorded(error: unknown): ParleyError {
+  return new ParleyError(
+    'not-recorded',
+    `What happens to the call cannot be written down: ${asFault(error).message} What is not written down is not sent.`,
+    { cause: error },
+  );
+}
+
+function unreached(server: string, error: unknown): Outcome<never> {
+  if (isParleyError(error, 'aborted')) return { type: 'cancelled' };
+  const fault = asFault(error);
+  return fault.code === 'server-stopped'
+    ? { type: 'lost', server, sent: 'no', error: fault }
+    : { type: 'fault', sent: 'no', error: fault };
+}
+
+function isUnsent(outcome: Outcome<unknown>): boolean {
+  return (outcome.type === 'fault' || outcome.type === 'lost') && outcome.sent === 'no';
+}
+
+function failure(server: string, error: unknown, sent: 'no' | 'perhaps'): Outcome<never> {
+  if (error instanceof RpcError) return { type: 'protocol-error', code: error.code, message: error.message, data: error.data };
+  const fault = asFault(error);
+  switch (fault.code) {
+    case 'timeout':
+      return { type: 'timeout', afterMs: fault.details.afterMs ?? 0 };
+    case 'aborted':
+      return { type: 'cancelled' };
+    default:
+      if (GONE.includes(fault.code)) return { type: 'lost', server, sent, error: fault };
+      return { type: 'fault', sent: REFUSED.includes(fault.code) ? 'no' : sent, error: fault };
+  }
+}
+
+/** Whatever was thrown, as a fault of ours. */
+export function asFault(error: unknown): ParleyError {
+  if (isParleyError(error)) return error;
+  return new ParleyError('internal', error instanceof Error ? error.message : String(error), { cause: error });
+}
