@@ -116,17 +116,17 @@ export async function renew(earlier: SignIn, means: Means, signal: AbortSignal):
     // A caller who gives up must not cut it off: the answer may hold the only refresh token that is still valid.
     const uncut = new AbortController().signal;
     const request = { server, client, resource, scopes: requested ?? [], guard, dpop: key, now, signal: uncut };
-    try {
-      const tokens = await tokensByRefresh(request, refreshToken);
-      const renewed = { ...current, tokens: granted === undefined ? tokens : { granted, ...tokens } };
-      await keeping.save(renewed);
-      return renewed;
-    } catch (error) {
-      if (!['invalid_grant', 'invalid_client', 'unauthorized_client'].includes(refusalCode(error) ?? '')) throw error;
-      const { refreshToken: _, ...rest } = current.tokens;
-      await keeping.save({ ...current, tokens: rest });
-      return undefined;
-    }
+    const renewed = await tokensByRefresh(request, refreshToken).catch((error: unknown) => {
+      if (['invalid_grant', 'invalid_client', 'unauthorized_client'].includes(refusalCode(error) ?? '')) return undefined;
+      throw error;
+    });
+    // A person may have signed in anew while the issuer was asked, or out: that is not undone by an answer to what was before.
+    const latest = await keeping.load();
+    if (latest?.tokens.accessToken !== current.tokens.accessToken) return latest;
+    const { refreshToken: _, ...rest } = current.tokens;
+    const tokens = renewed === undefined ? rest : granted === undefined ? renewed : { granted, ...renewed };
+    await keeping.save({ ...current, tokens });
+    return renewed === undefined ? undefined : { ...current, tokens };
   };
   return keeping.exclusively(earlier, renewing, { signal });
 }

@@ -346,6 +346,61 @@ describe('a token', () => {
     expect(w.as.seen.filter(({ body }) => body.includes('refresh_token=r1'))).toHaveLength(1);
   });
 
+  it.each([
+    ['is refused too late', { status: 400, body: { error: 'invalid_grant' } }],
+    ['succeeds too late', { body: { access_token: 'late', token_type: 'bearer', refresh_token: 'late' } }],
+  ])('that somebody signed in for meanwhile is not lost when a renewal %s', async (_, answer) => {
+    let came!: () => void;
+    let go!: () => void;
+    const asked = new Promise<void>((resolve) => (came = resolve));
+    const allowed = new Promise<void>((resolve) => (go = resolve));
+    const w = await world({
+      token: async (parameters) => {
+        if (parameters.get('grant_type') !== 'refresh_token') return undefined;
+        came();
+        await allowed;
+        return answer;
+      },
+    });
+    const store = createMemoryStore();
+    const authorizer = w.authorizer({ store });
+    await w.call(authorizer);
+    w.valid.clear();
+    const waiting = w.call(authorizer);
+    await asked;
+    await w.authorizer({ store }).signIn();
+    go();
+    expect(await waiting).toEqual({ token: 'token-2' });
+    const name = { kind: 'tokens', server: w.url, issuer: w.issuer, clientId: 'registered', resource: w.url } as const;
+    expect(await store.get(name)).toMatchObject({ accessToken: 'token-2', refreshToken: 'refresh-2' });
+    expect(w.visits).toHaveLength(2);
+  });
+
+  it('is not brought back by a renewal for who has signed out meanwhile', async () => {
+    let came!: () => void;
+    let go!: () => void;
+    const asked = new Promise<void>((resolve) => (came = resolve));
+    const allowed = new Promise<void>((resolve) => (go = resolve));
+    const w = await world({
+      token: async (parameters) => {
+        if (parameters.get('grant_type') !== 'refresh_token') return undefined;
+        came();
+        await allowed;
+        return undefined;
+      },
+    });
+    const store = createMemoryStore();
+    const authorizer = w.authorizer({ store });
+    await w.call(authorizer);
+    const later = createAuthorizer({ serverUrl: w.url, store, client: {}, now: stale.now });
+    const waiting = w.call(later).catch((error: unknown) => error);
+    await asked;
+    await authorizer.signOut();
+    go();
+    await waiting;
+    expect(await authorizer.status()).toBeUndefined();
+  });
+
   it('keeps its refresh token when no other is given', async () => {
     const w = await world({
       token: (parameters, { valid }) => {
