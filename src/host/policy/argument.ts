@@ -12,6 +12,8 @@ export interface ArgumentTest {
   /** Equal for two ways to write the same argument. */
   readonly key: string;
   readonly holds: (args: JsonObject, server: string) => boolean;
+  /** True when it looks at what is at this path, or at something in it or around it. */
+  readonly reaches: (path: readonly string[]) => boolean;
 }
 
 /**
@@ -32,6 +34,8 @@ export function readArgument(cursor: Cursor, reading: Reading): ArgumentTest {
   const alone = quoted === undefined && !name.startsWith('/') && steps.length > 1 ? name : undefined;
   return {
     key: JSON.stringify(steps.map((step) => (step === EACH ? [] : step))),
+    reaches: (path) =>
+      path.every((name, at) => at >= steps.length || steps[at] === EACH || steps[at] === name) || path[0] === alone,
     holds: (args, server) => {
       const nested = () => holdsAt(args, steps, { test, server, care: reading.care });
       if (alone === undefined || !Object.hasOwn(args, alone)) return nested();

@@ -3,7 +3,7 @@
 import { grantCovers, type ApprovalScope, type CallIntent, type Grant } from '../approval/index.ts';
 import type { JsonObject } from '../../jsonrpc/index.ts';
 import type { ServerSettings } from '../config/index.ts';
-import { taintFor, type TaintMark } from '../trust/index.ts';
+import { oneLine, taintFor, type TaintMark } from '../trust/index.ts';
 import { placeOf, type Effect, type Rule, type RuleSet, type Subject } from './rules.ts';
 
 /** May this call be made? */
@@ -77,7 +77,12 @@ export function decide(question: Question): Decision {
 
 /** The rules that are about what is asked, those that deny first. A project's rules that allow are not among them. */
 export function matchingRules(question: CallQuestion | ReadQuestion): readonly Rule[] {
-  return matching(question, question.type === 'call' ? subjectOfCall(question) : subjectOfRead(question));
+  return matching(question, subjectOf(question));
+}
+
+/** What the rules are held against. */
+export function subjectOf(question: CallQuestion | ReadQuestion): Subject {
+  return question.type === 'call' ? subjectOfCall(question) : subjectOfRead(question);
 }
 
 function matching({ rules: { rules } }: CallQuestion | ReadQuestion, subject: Subject): readonly Rule[] {
@@ -160,14 +165,15 @@ function byRule(rule: Rule): Decision {
 function byTaint(subject: Subject): Decision | undefined {
   const { untrusted, private: secret } = taintFor(subject.taint, subject.server);
   if (untrusted === undefined || secret === undefined || !canHarm(subject)) return undefined;
+  const both = secret === untrusted ? 'which' : `and ${sourceOf(secret)}, which`;
   const because =
-    `This run has read ${sourceOf(untrusted)}, which anybody may have written, and ${secret === untrusted ? 'that is also' : `${sourceOf(secret)}, which is`} ` +
-    `data that server "${subject.server}" must not get unasked. This call can send data out or destroy something.`;
+    `After reading ${sourceOf(untrusted)}, which anybody may have written, ${both} "${subject.server}" must not get unasked: ` +
+    'this call can send data out or destroy.';
   return { verdict: 'ask', because, widest: 'once' };
 }
 
 function sourceOf({ server, from }: TaintMark): string {
-  return `the result of ${server}/${from}`;
+  return `the result of ${server}/${oneLine(from, 64)}`;
 }
 
 /** What is not known to stay at home and to destroy nothing may do both. */

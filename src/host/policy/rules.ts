@@ -36,6 +36,8 @@ export interface Rule {
   /** The glob over servers' names. */
   readonly server: string;
   readonly matches: (subject: Subject) => boolean;
+  /** True when it is about the subject but for an argument at this path, which it looks at. */
+  readonly dependsOn: (subject: Subject, path: readonly string[]) => boolean;
   /** True when it looks at what the server says of its tool. */
   readonly needsTrust: boolean;
   /** True when it allows whatever the run has read. */
@@ -125,6 +127,7 @@ export function parseRule(effect: Effect, text: string, source: Source, places: 
     if (target.kind === 'resource' && args.some(({ key }) => key !== '["uri"]'))
       throw new Error('is about a resource, and those have the argument "uri" alone');
     const { conditions, evenTainted } = readTail(cursor, effect);
+    const applies = (subject: Subject) => target.matches(subject) && (conditions === undefined || conditions.hold(subject));
     return {
       effect,
       text: text.trim(),
@@ -132,10 +135,8 @@ export function parseRule(effect: Effect, text: string, source: Source, places: 
       server: target.server,
       needsTrust: conditions?.needTrust === true,
       evenTainted,
-      matches: (subject) =>
-        target.matches(subject) &&
-        args.every(({ holds }) => holds(subject.args, subject.server)) &&
-        (conditions === undefined || conditions.hold(subject)),
+      matches: (subject) => applies(subject) && args.every(({ holds }) => holds(subject.args, subject.server)),
+      dependsOn: (subject, path) => applies(subject) && args.some(({ reaches }) => reaches(path)),
     };
   } catch (error) {
     throw fault({ effect, text, source }, (error as Error).message, SYNTAX);
