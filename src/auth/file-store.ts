@@ -21,6 +21,11 @@ export interface FileStoreOptions {
   readonly now?: () => number;
 }
 
+/** The file in which `directory` has what is kept under `name`. */
+export function fileOf(directory: string, name: StoreName): string {
+  return join(directory, `${digest(storeKey(name))}.json`);
+}
+
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
 
@@ -33,7 +38,7 @@ export function createFileStore(options: FileStoreOptions): AuthStore {
   if (key !== undefined && key.length !== 32)
     throw new ParleyError('config-invalid', 'The key of a credential store has 32 bytes.');
   const turns = createTurns();
-  const pathOf = (name: StoreName) => join(directory, digest(storeKey(name)));
+  const pathOf = (name: StoreName) => fileOf(directory, name);
   let ready: Promise<void> | undefined;
   const prepare = () =>
     (ready ??= ownDirectory(directory).catch((error: unknown) => {
@@ -44,23 +49,23 @@ export function createFileStore(options: FileStoreOptions): AuthStore {
   return {
     async get(name) {
       await prepare();
-      const text = await readOwn(`${pathOf(name)}.json`);
+      const text = await readOwn(pathOf(name));
       return text === undefined ? undefined : opened(text, storeKey(name), key);
     },
     async set(name, value) {
       await prepare();
-      await writeWhole(directory, `${pathOf(name)}.json`, sealed(storeKey(name), value, key));
+      await writeWhole(directory, pathOf(name), sealed(storeKey(name), value, key));
     },
     async delete(name) {
       await prepare();
-      await removeFile(`${pathOf(name)}.json`);
+      await removeFile(pathOf(name));
     },
     exclusively: (name, act, { signal }) =>
       turns(
         storeKey(name),
         async () => {
           await prepare();
-          return withFileLock(`${pathOf(name)}.lock`, act, { waitMs: lockWaitMs, clock, now, signal });
+          return withFileLock(`${pathOf(name).slice(0, -'.json'.length)}.lock`, act, { waitMs: lockWaitMs, clock, now, signal });
         },
         signal,
       ),

@@ -78,11 +78,13 @@ describe('a sealed store', () => {
         () => store.get(NAME),
         () => store.set(NAME, {}),
         () => store.exclusively(NAME, async () => {}, { signal }),
+        () => createSealedStore({ directory, keychain }).get(NAME),
         () => store.prepare(undefined, { signal }),
       ]) {
         await expect(act()).rejects.toMatchObject({ code: 'auth-required' });
       }
       expect(written()).toEqual(before);
+      expect(await store.get({ ...NAME, issuer: 'https://never' })).toBeUndefined();
     }
     Object.assign(state, { there: true });
     expect(await createSealedStore({ directory, keychain }).get(NAME)).toEqual(VALUE);

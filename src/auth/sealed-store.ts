@@ -1,13 +1,14 @@
 // Credentials in encrypted files, with their key in the system's keychain, or in a file beside them where there is none. As long as
 // nothing is kept, neither is touched; and where the key was once put it is looked for, nowhere else.
 import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { systemClock } from '../base/index.ts';
 import { isObject } from '../jsonrpc/index.ts';
 import { ParleyError } from '../errors.ts';
 import { withFileLock } from './file-lock.ts';
-import { createFileStore } from './file-store.ts';
+import { createFileStore, fileOf } from './file-store.ts';
 import { REMEDY, systemKeychain, type Keychain } from './keychain.ts';
 import { ownDirectory, readOwn, removeFile, writeWhole } from './own-file.ts';
 import type { AuthStore } from './store.ts';
@@ -109,9 +110,10 @@ export function createSealedStore({ directory, keychain = systemKeychain }: Seal
     directory,
     keyPlace: async () => whereabouts(await readOwn(keyFile))?.place,
     prepare,
-    get: async (name) => (await current())?.get(name),
+    // What was never kept needs no key to be known: a locked keychain is in nobody's way who has not signed in.
+    get: async (name) => (existsSync(fileOf(directory, name)) ? (await current())?.get(name) : undefined),
     set: async (name, value) => (await ready(new AbortController().signal)).set(name, value),
-    delete: async (name) => (await current())?.delete(name),
+    delete: (name) => removeFile(fileOf(directory, name)),
     exclusively: async (name, act, options) => (await ready(options.signal)).exclusively(name, act, options),
   };
 }
