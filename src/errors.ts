@@ -36,7 +36,7 @@ export const ERRORS = {
   },
   'auth-required': {
     summary: 'The server wants sign-in, or refused the credentials it was given.',
-    remedy: 'Give the server a valid credential in its `headers` setting.',
+    remedy: 'Run `parley mcp login <server>`, or give the server a valid credential in its `headers` setting.',
     exit: 3,
     http: 401,
   },

@@ -2,6 +2,7 @@
 import { Command, CommanderError } from 'commander';
 import { ParleyError } from '../errors.ts';
 import { VERSION } from '../version.ts';
+import { addAuthCommands } from './commands/auth.ts';
 import { addCallCommand } from './commands/call.ts';
 import { addChatCommand } from './commands/chat.ts';
 import { addLockCommands } from './commands/lock.ts';
@@ -38,6 +39,7 @@ export async function main(argv: readonly string[], io: Io): Promise<number> {
     });
   const run = createRun(io, (code) => (exit = code));
   addMcpCommands(program, run);
+  addAuthCommands(program, run);
   addToolsCommands(program, run);
   addCallCommand(program, run);
   addResourcesCommands(program, run);

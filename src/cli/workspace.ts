@@ -17,12 +17,14 @@ import {
   type Lock,
   type ServerDefinition,
   type ServerStatus,
+  type Surroundings,
 } from '../host/index.ts';
 import { terminalApprover } from './ask.ts';
 import { terminalInputs } from './inputs.ts';
 import type { Io } from './io.ts';
 import { openLaunchTrust, type LaunchTrust } from './launch-trust.ts';
 import { createPrinter, type OutputOptions, type Printer } from './output.ts';
+import { openSignIns, type SignIns } from './sign-ins.ts';
 
 /** Options that every command takes. */
 export interface GlobalOptions extends OutputOptions {
@@ -36,6 +38,7 @@ export interface Workspace extends Loaded {
   readonly io: Io;
   readonly printer: Printer;
   readonly trust: LaunchTrust;
+  readonly signIns: SignIns;
   readonly logDir: string;
   /** What the files say now. */
   reload(): Loaded;
@@ -68,7 +71,15 @@ export function openWorkspace(io: Io, options: GlobalOptions): Workspace {
     else printer.error('config-invalid', line);
   }
   const { stateDir } = loaded.paths;
-  return { ...loaded, io, printer, trust: openLaunchTrust(stateDir), logDir: join(stateDir, 'logs'), reload: load };
+  return {
+    ...loaded,
+    io,
+    printer,
+    trust: openLaunchTrust(stateDir),
+    signIns: openSignIns(stateDir),
+    logDir: join(stateDir, 'logs'),
+    reload: load,
+  };
 }
 
 /** The configured server called `name`. @throws ParleyError `not-found` */
@@ -80,19 +91,25 @@ export function serverNamed({ config }: Workspace, name: string): ServerDefiniti
   throw new ParleyError('not-found', `There is no server "${name}".${known}`, { details: { server: name } });
 }
 
+/** What placeholders are filled in from here. */
+export function surroundingsOf({ io, paths }: Pick<Workspace, 'io' | 'paths'>): Surroundings {
+  return { env: io.env, home: io.home, workspaceFolder: paths.root, signal: io.signal };
+}
+
 /** A host over the servers of the workspace, or only over those `wanted`. Asks at the terminal, if a person sits there. */
 export function openWorkspaceHost(
   workspace: Workspace,
   wanted?: readonly string[],
   approver = workspace.io.interactive ? terminalApprover(workspace.io) : undefined,
 ): Host {
-  const { config, io, paths, trust, logDir } = workspace;
+  const { config, io, trust, signIns, logDir } = workspace;
   const servers = wanted === undefined ? config.servers : config.servers.filter(({ name }) => wanted.includes(name));
   return openHost({
     config: { ...config, servers } satisfies HostConfig,
-    surroundings: { env: io.env, home: io.home, workspaceFolder: paths.root, signal: io.signal },
+    surroundings: surroundingsOf(workspace),
     logDir,
     mayLaunch: (server) => trust.covers(server),
+    authorizer: (server) => signIns.authorizer(server),
     lock: readLock(workspace),
     ...(approver && { approver }),
     ...(io.interactive && { inputs: (server: string) => terminalInputs(io, server) }),

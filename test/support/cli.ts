@@ -29,6 +29,8 @@ export interface Running {
   readonly stderr: string;
   /** Resolves when stdout or stderr holds `text`. Rejects when the command ends without it. */
   said(text: string): Promise<void>;
+  /** Writes to its standard input, where that was kept open. */
+  type(text: string): void;
   kill(signal: NodeJS.Signals): void;
   readonly ended: Promise<Ran>;
 }
@@ -36,7 +38,11 @@ export interface Running {
 export interface RunOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly stdin?: string;
+  /** True leaves standard input open after that, for what is typed. */
+  readonly typing?: boolean;
   readonly cwd?: string;
+  /** True for a command that sits at a terminal, where both streams come out as one. Needs `script` of util-linux. */
+  readonly terminal?: boolean;
 }
 
 /** A user with a home, a project and nothing else. */
@@ -62,8 +68,17 @@ export function createCliHome(): CliHome {
   for (const directory of [home, project]) mkdirSync(directory);
   const mark = { PARLEY_TEST_FILE: FILE, [HOME_MARK]: root };
 
-  const start = (args: readonly string[], { env = {}, stdin = '', cwd = project }: RunOptions = {}) =>
-    begin(args, { cwd, stdin, env: { PATH: process.env['PATH'] ?? '', HOME: home, LANG: 'C.UTF-8', ...mark, ...env } });
+  const start = (
+    args: readonly string[],
+    { env = {}, stdin = '', typing = false, cwd = project, terminal = false }: RunOptions = {},
+  ) =>
+    begin(args, {
+      cwd,
+      stdin,
+      typing,
+      terminal,
+      env: { PATH: process.env['PATH'] ?? '', HOME: home, LANG: 'C.UTF-8', ...mark, ...env },
+    });
   return {
     home,
     project,
@@ -81,8 +96,11 @@ export function createCliHome(): CliHome {
   };
 }
 
-function begin(args: readonly string[], options: { cwd: string; stdin: string; env: Record<string, string> }): Running {
-  const child = spawn(process.execPath, [BIN, ...args], { cwd: options.cwd, env: options.env, stdio: 'pipe' });
+function begin(args: readonly string[], options: Required<RunOptions> & { readonly env: Record<string, string> }): Running {
+  const words = [process.execPath, BIN, ...args];
+  const quoted = words.map((word) => `'${word.replace(/'/g, `'\\''`)}'`).join(' ');
+  const [command = '', ...rest] = options.terminal ? ['script', '-qec', quoted, '/dev/null'] : words;
+  const child = spawn(command, rest, { cwd: options.cwd, env: options.env, stdio: 'pipe' });
   let stdout = '';
   let stderr = '';
   const watchers = new Set<() => void>();
@@ -97,7 +115,8 @@ function begin(args: readonly string[], options: { cwd: string; stdin: string; e
   child.stdin.on('error', () => {
     // A command that reads nothing may be over before it is written to.
   });
-  child.stdin.end(options.stdin);
+  child.stdin.write(options.stdin);
+  if (!options.typing) child.stdin.end();
   const ended = new Promise<Ran>((resolve) => {
     child.on('close', (code, signal) => {
       resolve(outcome({ code, signal, stdout, stderr }));
@@ -125,6 +144,7 @@ function begin(args: readonly string[], options: { cwd: string; stdin: string; e
         look();
       });
     },
+    type: (text) => void child.stdin.write(text),
     kill: (signal) => void child.kill(signal),
     ended,
   };

@@ -13,6 +13,7 @@ import {
   visible,
   type Diagnostic,
   type EditPlace,
+  type Scope,
   type ServerDescription,
   type ServerStatus,
   type Snapshot,
@@ -21,6 +22,7 @@ import {
 import { exitCode, exitOfError } from '../exit.ts';
 import { columns, markdownTable } from '../output.ts';
 import type { Run } from '../run.ts';
+import { addLoginCommands, forgetUnused } from './login.ts';
 import { errorOf, sayState, serverNamed, withHost, type Workspace } from '../workspace.ts';
 
 export function addMcpCommands(program: Command, run: Run): void {
@@ -99,6 +101,8 @@ export function addMcpCommands(program: Command, run: Run): void {
     .description('Let a server that this project defines be started')
     .argument('<name>')
     .action(run((workspace, [name]) => trust(workspace, name as string)));
+
+  addLoginCommands(mcp, run);
 
   mcp
     .command('doctor')
@@ -191,7 +195,8 @@ function stateJson({ state }: ServerStatus) {
   }
   if ('error' in state) {
     const { error } = state;
-    return { state: 'failed', error: { code: 'code' in error ? error.code : 'internal', message: error.message } };
+    const name = state.type === 'needs-auth' ? state.type : 'failed';
+    return { state: name, error: { code: 'code' in error ? error.code : 'internal', message: error.message } };
   }
   return { state: state.type };
 }
@@ -249,7 +254,7 @@ function place({ paths }: Workspace, scope: string): EditPlace {
   return { paths, scope };
 }
 
-function add(workspace: Workspace, name: string, words: readonly string[], options: AddOptions): number {
+function add(workspace: Workspace, name: string, words: readonly string[], options: AddOptions): Promise<number> {
   const [first, ...rest] = options.url === undefined ? words : [options.url, ...words];
   if (first === undefined) throw new ParleyError('usage', 'Give a URL, or a command after --.');
   const isUrl = /^https?:\/\//i.test(first);
@@ -289,12 +294,12 @@ function parseEntry(json: string): unknown {
   }
 }
 
-function write(
+async function write(
   workspace: Workspace,
   name: string,
   entry: unknown,
   options: { readonly scope: string; readonly replace?: boolean },
-): number {
+): Promise<number> {
   const { printer } = workspace;
   const at = place(workspace, options.scope);
   const { files, diagnostics } = addServer(at, name, entry, { replace: options.replace === true });
@@ -305,6 +310,7 @@ function write(
     const server = config.servers.find((each) => each.name === name);
     if (server !== undefined) workspace.trust.add(server);
   }
+  await forgetSignIns(workspace, name, at.scope);
   printer.result({
     json: { name, scope: at.scope, files },
     text: () => `Added server "${name}" (${at.scope}) to ${files.join(', ')}.`,
@@ -312,14 +318,23 @@ function write(
   return exitCode.ok;
 }
 
+/** What was signed in at under an address that is not configured any more is of no use, and nobody would look for it. */
+async function forgetSignIns(workspace: Workspace, name: string, scope: Scope): Promise<void> {
+  const before = workspace.config.servers.find((each) => each.name === name && each.source.scope === scope);
+  if (before === undefined || !(await forgetUnused(workspace, before))) return;
+  workspace.printer.say(`The sign-in at "${name}" is forgotten.`);
+}
+
 function say({ printer }: Workspace, diagnostics: readonly Diagnostic[]): void {
   for (const diagnostic of diagnostics) printer.say(formatDiagnostic(diagnostic));
 }
 
-function remove(workspace: Workspace, name: string, scope: string | undefined): number {
+async function remove(workspace: Workspace, name: string, scope: string | undefined): Promise<number> {
   const from = scope ?? serverNamed(workspace, name).source.scope;
   if (from === 'flag') throw new ParleyError('usage', `Server "${name}" is from the file given by --config. Edit that file.`);
-  const { files } = removeServer(place(workspace, from), name);
+  const at = place(workspace, from);
+  const { files } = removeServer(at, name);
+  await forgetSignIns(workspace, name, at.scope);
   workspace.printer.result({
     json: { name, scope: from, files },
     text: () => `Removed server "${name}" from ${files.join(', ')}.`,

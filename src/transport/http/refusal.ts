@@ -51,7 +51,8 @@ export function faultOf(
 ): ParleyError {
   const details = { status, body: text.slice(0, MAX_EXCERPT) };
   if (isAuth(status)) {
-    return new ParleyError('auth-required', `${target} wants other credentials (HTTP ${status}). Set them in its \`headers\`.`, {
+    const remedy = 'Sign in with `parley mcp login`, or set them in its `headers`.';
+    return new ParleyError('auth-required', `${target} wants other credentials (HTTP ${status}). ${remedy}`, {
       details: challenge === undefined ? details : { ...details, challenge },
     });
   }
