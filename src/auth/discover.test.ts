@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { fakeServer, sendJson, type Answer, type FakeServer } from '../transport/http/fixtures/fake-server.ts';
-import { discover, sameIssuer, type DiscoverOptions } from './discover.ts';
-import { createGuard } from './guard.ts';
+import { discover, discoverServer, sameIssuer, type DiscoverOptions } from './discover.ts';
+import { createGuard, type Resolver } from './guard.ts';
 import { canonicalResource, isBroader, sameResource } from './resource.ts';
 
 const servers: FakeServer[] = [];
@@ -54,6 +54,8 @@ describe('the metadata of the MCP server', () => {
     ['null', (_: unknown, response: Parameters<Answer>[1]) => sendJson(response, 'null')],
     ['an empty object', {}],
     ['members of other types', { resource: 1, authorization_servers: 'x' }],
+    ['no resource', { authorization_servers: ['https://as.example'] }],
+    ['arrays without end', '['.repeat(100_000) + ']'.repeat(100_000)],
     ['no server', { resource: 'x', authorization_servers: [] }],
     ['a redirect', (_: unknown, response: Parameters<Answer>[1]) => response.writeHead(302, { location: '/canary' }).end()],
   ])('are looked for at the next place after %s', async (_, page) => {
@@ -77,20 +79,24 @@ describe('the metadata of the MCP server', () => {
     expect(paths()).toEqual([RESOURCE, OAUTH]);
   });
 
-  it.each(['https://evil.example.com/mcp', 'ORIGIN/other', 'ORIGIN/mcp#fragment', 'ORIGIN/mcp/below', 'no url'])(
-    'are of no use when they are about %s',
-    async (resource) => {
-      const { origin, paths } = await site((at) => ({
-        [`${RESOURCE}/mcp`]: { resource: resource.replace('ORIGIN', at), authorization_servers: [at] },
-        [OAUTH]: server(at),
-      }));
-      await expect(look(origin)).rejects.toMatchObject({
-        code: 'protocol-violation',
-        message: expect.stringContaining('another resource'),
-      });
-      expect(paths()).not.toContain(OAUTH);
-    },
-  );
+  it.each([
+    'https://evil.example.com/mcp',
+    'http://127.0.0.1:1/mcp',
+    'ORIGIN/other',
+    'ORIGIN/mcp#fragment',
+    'ORIGIN/mcp/below',
+    'no url',
+  ])('are of no use when they are about %s', async (resource) => {
+    const { origin, paths } = await site((at) => ({
+      [`${RESOURCE}/mcp`]: { resource: resource.replace('ORIGIN', at), authorization_servers: [at] },
+      [OAUTH]: server(at),
+    }));
+    await expect(look(origin)).rejects.toMatchObject({
+      code: 'protocol-violation',
+      message: expect.stringContaining('another resource'),
+    });
+    expect(paths()).not.toContain(OAUTH);
+  });
 
   it('may be about more than this server when somebody agrees to that', async () => {
     const { origin } = await site((at) => ({
@@ -149,10 +155,12 @@ describe('the metadata of the authorization server', () => {
       const named = issuer.replace('ORIGIN', at).replace('PORT', new URL(at).port);
       return { ...about(at, at), [OAUTH]: { ...server(at), issuer: named }, [OIDC]: { ...server(at), issuer: named } };
     });
-    await expect(look(origin)).rejects.toMatchObject({
-      code: 'protocol-violation',
-      message: expect.stringContaining('another issuer'),
-    });
+    const fault = await look(origin).catch((error: unknown) => error as Error);
+    expect(fault).toMatchObject({ code: 'protocol-violation', message: expect.stringContaining('another issuer') });
+    // Both, so that a person can see which of the two is to be corrected.
+    for (const value of [origin, issuer.replace('ORIGIN', origin).replace('PORT', new URL(origin).port)]) {
+      expect((fault as Error).message).toContain(JSON.stringify(value));
+    }
   });
 
   it('may name the root with and without its slash, and a path only as it was named', async () => {
@@ -173,7 +181,7 @@ describe('the metadata of the authorization server', () => {
     },
   );
 
-  it.each(['http://169.254.169.254', 'https://10.0.0.1', 'ftp://x', 'https://a.example?x'])(
+  it.each(['http://169.254.169.254', 'https://10.0.0.1', 'http://as.example', 'ftp://x', 'https://a.example?x'])(
     'are not asked for at %s',
     async (issuer) => {
       const { origin } = await site((at) => about(at, issuer));
@@ -191,6 +199,47 @@ describe('the metadata of the authorization server', () => {
     const preferring = await look(origin, '/mcp', { preferredIssuers: ['https://unknown', `${origin}/second`] });
     expect(preferring.server.issuer).toBe(`${origin}/second`);
   });
+});
+
+it.each([
+  ['where the challenge says', (to: string) => ({ challenge: to })],
+  ['what the server names', (to: string) => ({ named: to })],
+])('fetches nothing of this machine for a server that is elsewhere: %s', async (_, aim) => {
+  const canary = await site(() => ({}));
+  const { port } = new URL(canary.origin);
+  const serverUrl = new URL('https://mcp.example/mcp');
+  const asked: string[] = [];
+  const resolve: Resolver = async (hostname) => {
+    asked.push(hostname);
+    return [{ address: '127.0.0.1', family: 4 }];
+  };
+  const guard = createGuard({ serverUrl, resolve });
+  for (const host of [
+    ...['127.0.0.1', '2130706433', '0x7f000001', '0177.0.0.1', '127.1', '[::1]', '[::ffff:127.0.0.1]', '[64:ff9b::7f00:1]'],
+    ...['localhost', 'localhost.', 'a.localhost', 'rebound.example'],
+  ]) {
+    for (const scheme of ['http', 'https']) {
+      const { challenge, named } = { challenge: undefined, named: undefined, ...aim(`${scheme}://${host}:${port}`) };
+      const signal = new AbortController().signal;
+      const tried =
+        named === undefined
+          ? discover(serverUrl, { guard, resourceMetadata: challenge, signal })
+          : discoverServer(named, { guard, signal });
+      await expect(tried).rejects.toMatchObject({ code: expect.stringMatching(/^(denied|unreachable)$/) });
+    }
+  }
+  expect(canary.paths()).toEqual([]);
+  expect(asked).toContain('rebound.example');
+});
+
+it('asks a bounded number of places, whatever each of them says', async () => {
+  const { origin, paths } = await site((at) => ({
+    [RESOURCE]: { resource: at, authorization_servers: Array.from({ length: 50 }, (_, i) => `${at}/t/${i}`) },
+  }));
+  await expect(look(origin, '/mcp', { resourceMetadata: `${origin}/custom.json` })).rejects.toMatchObject({
+    code: 'protocol-violation',
+  });
+  expect(paths()).toHaveLength(6);
 });
 
 it('writes the identifier of a server in its canonical form', () => {

@@ -266,6 +266,30 @@ describe('what comes back from a sign-in', () => {
   );
 });
 
+it('is asked for at one address without quotes or line ends, whatever the server put in it', async () => {
+  const nasty = '?x=$(id)`id`&y=\'"|;<>\\ \n--flag\u202e';
+  const w = await world({ server: ({ issuer }) => ({ authorization_endpoint: `${issuer}/authorize${nasty}` }) });
+  await w.call(w.authorizer());
+  const { url } = w.visits[0]!;
+  expect(url).toBe(new URL(url).href);
+  expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/authorize\?[\x21\x23-\x3b\x3d\x3f-\x7e]+$/);
+});
+
+it('names the resource in both requests where there are no metadata, in its canonical form', async () => {
+  const w = await world({ resource: () => ({ authorization_servers: undefined }) });
+  const client = { registered: { issuer: w.issuer, clientId: 'c' } };
+  for (const [serverUrl, resource] of [
+    [w.url, w.url],
+    [w.origin, w.origin],
+    [`${w.origin}/`, w.origin],
+    [`${w.origin}/a/?b=c#d`, `${w.origin}/a/?b=c`],
+  ] as const) {
+    await w.authorizer({ client, serverUrl }).signIn();
+    expect(new URL(w.visits.at(-1)!.url).searchParams.getAll('resource')).toEqual([resource]);
+    expect(w.tokenRequests.at(-1)!.getAll('resource')).toEqual([resource]);
+  }
+});
+
 describe('a token', () => {
   const stale = { store: createMemoryStore, now: () => Date.now() + 3_590_000 };
 
@@ -600,6 +624,41 @@ describe('another authorization server', () => {
     const shown = second.as.seen.map(({ path, body }) => path + body).join();
     expect(['token-1', 'refresh-1'].filter((secret) => shown.replaceAll('"token-1"', '').includes(secret))).toEqual([]);
     expect(second.tokenRequests.map((parameters) => parameters.get('grant_type'))).toEqual(['authorization_code']);
+  });
+
+  it('gets nothing when the server wants more rights, by tokens of the first', async () => {
+    const second = await world();
+    let moved = false;
+    const first = await world({
+      resource: ({ issuer }) => ({ authorization_servers: [moved ? second.issuer : issuer] }),
+      mcp: (_, response) => {
+        if (moved) sendJson(response, {}, 403, { 'www-authenticate': 'Bearer error="insufficient_scope", scope="more"' });
+      },
+    });
+    const store = createMemoryStore();
+    const authorizer = first.authorizer({ store, interact: { ...first.person, confirm: async () => false } });
+    await first.call(authorizer);
+    moved = true;
+    await expect(first.call(authorizer)).rejects.toMatchObject({
+      code: 'auth-required',
+      message: expect.stringContaining(second.issuer),
+    });
+    expect(second.asked()).toEqual(['/.well-known/oauth-authorization-server']);
+    expect(await authorizer.status()).toMatchObject({ issuer: first.issuer });
+  });
+
+  it('gets nothing of a store that does not say which issuer its tokens are of', async () => {
+    const w = await world();
+    const store = createMemoryStore();
+    const unstamped = { server: w.url, issuer: '', clientId: 'registered', resource: w.url };
+    await store.set({ kind: 'sign-in', server: w.url }, { clientId: 'registered', resource: w.url });
+    await store.set(
+      { kind: 'tokens', ...unstamped },
+      { accessToken: 'old', type: 'bearer', refreshToken: 'old-refresh', requested: [] },
+    );
+    expect(await w.call(w.authorizer({ store }))).toEqual({ token: 'token-1' });
+    const shown = [...w.as.seen, ...w.mcp.seen].map(({ path, body, headers }) => path + body + JSON.stringify(headers)).join();
+    expect(shown).not.toContain('old');
   });
 
   it('gets no credentials that are registered elsewhere', async () => {
