@@ -1,6 +1,6 @@
 // The audit as a chain: each record holds the hash of the one before it, and the head, sealed with a key that is not in the store,
 // says where the chain ends. Pure: it neither reads nor writes, and knows no key but the one it is handed.
-import { createHmac, timingSafeEqual } from 'node:crypto';
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { canonical, digest } from '../base/index.ts';
 import type { JsonObject } from '../jsonrpc/index.ts';
 import type { AuditEntry, AuditHead, AuditRecord } from './store.ts';
@@ -14,9 +14,13 @@ export const CHAIN_START: ChainEnd = { seq: 0, hash: '0'.repeat(64) };
 /** Returns the record that `entry` becomes after `previous`. Its body is a copy, as JSON keeps it. */
 export function link(entry: AuditEntry, previous: ChainEnd): AuditRecord {
   const { at, kind } = entry;
-  const body = JSON.parse(canonical(entry.body)) as JsonObject;
-  const rest = { seq: previous.seq + 1, previous: previous.hash, at, kind, body };
-  return { ...rest, hash: digest(rest) };
+  const text = canonical(entry.body);
+  const rest = { seq: previous.seq + 1, previous: previous.hash, at, kind };
+  // The canonical form of the whole, without writing the body a second time: its key stands between the first two.
+  const [first, ...others] = canonical(rest).split(',');
+  const whole = `${first as string},"body":${text},${others.join(',')}`;
+  const hash = createHash('sha256').update(whole).digest('hex');
+  return { ...rest, body: JSON.parse(text) as JsonObject, hash };
 }
 
 /** Returns the head of a chain that ends here, sealed: HMAC-SHA256 in hexadecimal. */
