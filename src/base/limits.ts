@@ -19,7 +19,8 @@ export interface Limit {
     | 'pages'
     | 'entries'
     | 'rounds'
-    | 'a second';
+    | 'a second'
+    | 'an hour';
   readonly what: string;
   readonly breach: string;
 }
@@ -238,6 +239,20 @@ export const LIMITS = {
     unit: 'characters',
     what: 'The cursor of the next page of a list.',
     breach: 'The list fails; the one from before stays, marked as out of date.',
+  },
+  maxQuestions: {
+    default: 8,
+    ceiling: 64,
+    unit: 'messages',
+    what: 'Questions of one server to a person or a model at the same time.',
+    breach: 'One more is refused, and the request that needs it fails.',
+  },
+  maxQuestionsPerHour: {
+    default: 60,
+    ceiling: 3_600,
+    unit: 'an hour',
+    what: 'Such questions in all, after a burst of as many.',
+    breach: 'One more is refused, and the request that needs it fails.',
   },
   maxRounds: {
     default: 8,

@@ -1,6 +1,7 @@
 // Answers what a server may ask of a client: forms, URLs, sampling and roots. One map of handlers serves both eras: as
 // requests from the server (legacy) and as input requests inside a result (2026-07-28).
 import { ParleyError, RpcError } from '../errors.ts';
+import { createRate, limitOf, overLimit, type Clock, type LimitName, type Limits } from '../base/index.ts';
 import { isObject, rpcCode, type JsonObject } from '../jsonrpc/index.ts';
 import {
   checkForm,
@@ -43,6 +44,46 @@ export function capabilitiesOf(handlers: InputHandlers): ClientCapabilities {
     ...(handlers.sample !== undefined && { sampling: {} }),
     ...(handlers.listRoots !== undefined && { roots: { listChanged: true } }),
   };
+}
+
+export interface BoundOptions {
+  readonly limits: Pick<Limits, 'maxQuestions' | 'maxQuestionsPerHour'>;
+  readonly clock: Clock;
+  /** Hears of the first breach of each limit. */
+  readonly onBreach: (breach: ParleyError) => void;
+}
+
+/**
+ * The handlers for one server, which is kept from asking a person or a model too much: too many questions at once, or too often.
+ * What is too much throws `limit`. Listing the roots asks nobody.
+ */
+export function boundedInputs(handlers: InputHandlers, { limits, clock, onBreach }: BoundOptions): InputHandlers {
+  const atOnce = limitOf('maxQuestions', limits.maxQuestions);
+  const perHour = limitOf('maxQuestionsPerHour', limits.maxQuestionsPerHour);
+  const rate = createRate({ perSecond: perHour / 3_600, burst: perHour, clock });
+  const said = new Set<LimitName>();
+  let open = 0;
+  const refuse = (limit: LimitName, allowed: number, what: string): ParleyError => {
+    const breach = overLimit(limit, allowed + 1, `The server asks ${what}; what is too much is refused.`, allowed);
+    if (!said.has(limit)) onBreach(breach);
+    said.add(limit);
+    return breach;
+  };
+  const bound = <P, R>(ask: ((params: P, context: InputContext) => Promise<R>) | undefined) =>
+    ask &&
+    (async (params: P, context: InputContext) => {
+      if (open >= atOnce) throw refuse('maxQuestions', atOnce, `more than ${String(atOnce)} questions at a time`);
+      if (!rate.take()) throw refuse('maxQuestionsPerHour', perHour, `more than ${String(perHour)} questions an hour`);
+      open++;
+      try {
+        return await ask(params, context);
+      } finally {
+        open--;
+      }
+    });
+  const { elicitForm, elicitUrl, sample, listRoots } = handlers;
+  const bounded = { elicitForm: bound(elicitForm), elicitUrl: bound(elicitUrl), sample: bound(sample), listRoots };
+  return Object.fromEntries(Object.entries(bounded).filter(([, handler]) => handler !== undefined));
 }
 
 /**

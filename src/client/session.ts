@@ -57,7 +57,7 @@ import {
   type Tool,
 } from '../protocol/index.ts';
 import type { Cache } from './cache.ts';
-import { answerInput, type InputHandlers } from './inputs.ts';
+import { answerInput, boundedInputs, type InputHandlers } from './inputs.ts';
 import { hold, type Negotiated } from './negotiate.ts';
 import { walkPages, type Listing } from './pages.ts';
 import { completeRounds } from './rounds.ts';
@@ -167,6 +167,7 @@ export class LiveSession implements Session {
   readonly #source = createFeed<News>();
   readonly #listeners: Listeners;
   readonly #tasks: Tasks;
+  readonly #inputs: InputHandlers;
   /** Argument headers by tool name, where the transport has headers; learned from tools/list. */
   readonly #headers = new Map<string, readonly ParamHeader[]>();
   /** Counts changes by method, so that a list fetched while it changed is not kept as fresh. */
@@ -197,9 +198,12 @@ export class LiveSession implements Session {
       lost: (why) =>
         this.#source.emit({ type: 'problem', problem: { kind: 'undelivered', message: `Changes are no longer heard: ${why}.` } }),
     });
-    const { clock, inputs: handlers, limits } = options;
+    const { clock, limits } = options;
+    const onBreach = (breach: ParleyError) =>
+      this.#source.emit({ type: 'problem', problem: { kind: 'oversized', message: breach.message, breach } });
+    this.#inputs = boundedInputs(options.inputs, { limits, clock, onBreach });
     const request = (name: string, params: JsonObject, given: CallOptions) => this.request(name, params, given);
-    this.#tasks = new Tasks({ clock, handlers, maxRounds: limits.maxRounds, request }, facts.capabilities);
+    this.#tasks = new Tasks({ clock, handlers: this.#inputs, maxRounds: limits.maxRounds, request }, facts.capabilities);
     void line.peer.ended.then(({ error }) => {
       this.#tasks.stop(error);
       this.#listeners.close();
@@ -357,7 +361,7 @@ export class LiveSession implements Session {
     const first = await this.#attempt(name, params, undefined, options);
     if (first.type !== 'input') return { answered: first, rounds: 'none' };
     const answered = await completeRounds(name, first, (answers) => this.#attempt(name, params, answers, options), {
-      handlers: this.#options.inputs,
+      handlers: this.#inputs,
       clock: this.#options.clock,
       signal: options.signal,
       limits: this.#options.limits,
@@ -494,11 +498,7 @@ export class LiveSession implements Session {
       return undefined;
     }
     if (request.method === method.ping) return {};
-    return answerInput(
-      { method: request.method, ...(request.params && { params: request.params }) },
-      this.#options.inputs,
-      context,
-    );
+    return answerInput({ method: request.method, ...(request.params && { params: request.params }) }, this.#inputs, context);
   }
 
   #notified(message: Notification, origin: Origin | undefined): void {

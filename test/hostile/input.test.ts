@@ -68,6 +68,30 @@ describe('rounds of input', () => {
   );
 });
 
+describe('questions', () => {
+  it('by the thousand are shown to a person a few at a time, and the rest is refused', async () => {
+    let open = 0;
+    let most = 0;
+    const inputs: InputHandlers = {
+      async elicitForm(_form, { signal }) {
+        most = Math.max(most, ++open);
+        await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+        open--;
+        return { action: 'cancel' };
+      },
+    };
+    await withOracle(
+      ['asks-a-thousand-times', '--amount', '1000'],
+      async ({ call }) => {
+        expect(textOf(await call())).toBe('asked');
+        expect(textOf(await call('ping'))).toBe('pong');
+        expect(most).toBe(8);
+      },
+      { inputs },
+    );
+  });
+});
+
 describe('an address that a server wants opened', () => {
   it('is shown to nobody unless it is https and plain', async () => {
     const shown: string[] = [];
