@@ -195,6 +195,59 @@ describe('an event stream', () => {
     );
   });
 
+  it('that drips, byte for byte, ends with the time of its call', async () => {
+    await withCalls(
+      async (exchange) => {
+        exchange.stream();
+        while (exchange.open()) {
+          exchange.response.write(':\n');
+          await new Promise((resolve) => setTimeout(resolve, 10));
+        }
+      },
+      async ({ host }) =>
+        expect(await host.call('bad/work', {}, { timeoutMs: 300 })).toMatchObject({ type: 'timeout', afterMs: 300 }),
+    );
+  });
+
+  it('brings progress and the reply in one piece, and all of it is heard in order', async () => {
+    await withServer(
+      (exchange) => {
+        if (exchange.rpc !== 'tools/call') return 'well';
+        exchange.stream();
+        const token = (exchange.params['_meta'] as { progressToken: unknown }).progressToken;
+        const tell = (progress: number) =>
+          event({ jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken: token, progress } });
+        exchange.response.end(tell(1) + tell(2) + tell(3) + event(reply(exchange.id)));
+        return undefined;
+      },
+      async ({ host }) => {
+        const heard: number[] = [];
+        const outcome = await host.call('bad/work', {}, { onProgress: ({ progress }) => heard.push(progress) });
+        expect(textOf(outcome)).toBe('done');
+        expect(heard).toEqual([1, 2, 3]);
+      },
+    );
+  });
+
+  it('of changes that is never acknowledged keeps nobody waiting', async () => {
+    await withServer(
+      (exchange) => {
+        if (exchange.rpc === 'server/discover') {
+          const capabilities = { tools: { listChanged: true } };
+          exchange.json(reply(exchange.id, { supportedVersions: ['2026-07-28'], capabilities, ttlMs: 0, cacheScope: 'private' }));
+          return undefined;
+        }
+        if (exchange.rpc !== 'subscriptions/listen') return 'well';
+        exchange.stream();
+        return undefined;
+      },
+      async ({ call }, server) => {
+        expect(textOf(await call())).toBe('done');
+        expect(server.seen.filter(({ rpc }) => rpc === 'subscriptions/listen')).toHaveLength(1);
+      },
+    );
+  });
+
   it('of the handshake era that is cut again and again is opened six times at most', async () => {
     let opened = 0;
     await withServer(
@@ -264,6 +317,17 @@ describe('a redirect', () => {
 });
 
 describe('a server', () => {
+  it.each([400, 404, 405])('that answers every call with %i is greeted once, and not asked in another era', async (status) => {
+    await withCalls(
+      (exchange) => void exchange.response.writeHead(status).end(),
+      async ({ call }, server) => {
+        for (let time = 0; time < 3; time++) expect((await call()).type).toBe('fault');
+        expect(server.seen.filter(({ rpc }) => rpc === 'server/discover')).toHaveLength(1);
+        expect(server.seen.filter(({ rpc, method }) => rpc === 'initialize' || method === 'GET')).toEqual([]);
+      },
+    );
+  });
+
   it('of interim answers without end is cut off', async () => {
     await withCalls(
       async ({ socket }) => {

@@ -5,6 +5,8 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Tool } from '../../src/protocol/index.ts';
+import { compileSchema } from '../../src/protocol/json-schema.ts';
 import { textOf, withOracle, type Scene } from './fixtures/scene.ts';
 
 let directory = '';
@@ -87,6 +89,61 @@ describe('a list', () => {
       await expect((await host.session('bad')).listTools({ cache: 'fresh' })).rejects.toMatchObject({
         code: 'protocol-violation',
       });
+    });
+  });
+});
+
+describe('tools', () => {
+  it('with names of any kind have names of their own for a model, or are refused by name', async () => {
+    await withOracle('odd-names', async ({ host, call }) => {
+      await host.settled();
+      const { tools, servers } = host.registry.snapshot;
+      const names = tools.map(({ modelName }) => modelName);
+      expect(new Set(names).size).toBe(names.length);
+      for (const name of names) expect(name).toMatch(/^[a-zA-Z0-9_-]{1,64}$/);
+      const bad = servers.find(({ server }) => server === 'bad')?.listings.tool;
+      // Two of one name are one too many.
+      expect(bad?.entries.filter(({ definition }) => definition.name === 'twin')).toHaveLength(1);
+      for (const { name } of tools.filter(({ server, name }) => server === 'bad' && name !== 'ping')) {
+        expect(textOf(await call(name))).toBe('{}');
+      }
+    });
+  });
+
+  it('that are no tools take nothing from those beside them', async () => {
+    await withOracle('bad-tools', async (scene) => {
+      await scene.host.settled();
+      expect(namesOf(scene)).toEqual(expect.arrayContaining(['ping', 'null-description', 'work']));
+      expect(toolsOf(scene)?.rejected.length).toBeGreaterThanOrEqual(5);
+      expect(textOf(await scene.call('ping'))).toBe('pong');
+      expect(textOf(await scene.call())).toBe('{}');
+    });
+  });
+
+  it('with another schema in each list leave nothing of the last one behind', async () => {
+    await withOracle('new-schemas', async ({ host, call }) => {
+      await host.settled();
+      const session = await host.session('bad');
+      for (let time = 0; time < 300; time++) {
+        const { items } = await session.listTools({ cache: 'fresh' });
+        compileSchema((items[1] as Tool).inputSchema)({});
+      }
+      expect(textOf(await call('ping'))).toBe('pong');
+    });
+  });
+
+  it.each([
+    ['missing', 'missing', 'kept'],
+    ['mismatch', 'invalid', 'kept'],
+    ['failed', 'unchecked', 'kept'],
+    ['alone', 'valid', ''],
+    ['unknown', 'valid', 'kept'],
+  ])('whose results do not fit what they promised lose none of them (%s)', async (kind, verdict, text) => {
+    await withOracle('output-schemas', async ({ call }) => {
+      const outcome = await call('work', { kind });
+      if (outcome.type !== 'ok' && outcome.type !== 'tool-error') throw new Error(outcome.type);
+      expect(outcome.result.verdict).toBe(verdict);
+      expect(textOf({ ...outcome, type: 'ok' })).toBe(text);
     });
   });
 });

@@ -152,6 +152,20 @@ describe('what a server says by itself', () => {
     });
   });
 
+  it('about each list that it gives makes no endless work, and no news where nothing changed', async () => {
+    const log = join(directory, 'lists');
+    writeFileSync(log, '');
+    const lists = () => readFileSync(log, 'utf8').split('\n').length - 1;
+    await withOracle(['changes-after-each-list', '--log', log], async ({ call, events, host }) => {
+      await host.settled();
+      while (lists() < 4) await new Promise((resolve) => setTimeout(resolve, 20));
+      // Each wait is longer than the one before, so that few lists are read however long this goes on.
+      expect(textOf(await call('ping'))).toBe('pong');
+      expect(lists()).toBeLessThan(8);
+      expect(events.filter((event) => event.type === 'registry' && event.change.server === 'bad')).toHaveLength(1);
+    });
+  });
+
   it('as five thousand log messages at once is heard in part, which is said once', async () => {
     await withOracle('flood-logs', async ({ call, events }) => {
       expect(textOf(await call())).toBe('after logs');
@@ -180,6 +194,24 @@ describe('what a server says by itself', () => {
 });
 
 describe('a process', () => {
+  it.each(['start', 'discover', 'initialize', 'half'].flatMap((at) => [0, 3].map((code) => [at, code] as const)))(
+    'that ends in its greeting (%s) with code %i is told at once, with its code',
+    async (at, code) => {
+      const flags = ['--mode', 'exits', '--at', at, '--code', String(code)];
+      // No wait of ours is short enough to be the reason.
+      const options = { connectTimeoutMs: 600_000, probeTimeoutMs: 600_000 };
+      const connected = connect(stdioTransport({ command: process.execPath, args: [FAKE, ...flags] }), options);
+      if (at !== 'discover') {
+        await expect(connected).rejects.toMatchObject({ code: 'server-stopped', details: { exitCode: code } });
+        return;
+      }
+      // It knows no discovery, and is started again for a greeting that it knows.
+      const session = await connected;
+      expect(session.era).toBe('legacy');
+      await session.close();
+    },
+  );
+
   it('that dies of every call is called once each time, and is given up as a crash loop', async () => {
     const log = join(directory, 'calls');
     writeFileSync(log, '');

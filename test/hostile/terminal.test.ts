@@ -35,6 +35,7 @@ it.each<[string, 'as text' | 'as JSON', string[]]>([
   ['names and descriptions', 'as text', ['tools', 'list']],
   ['a definition', 'as JSON', ['tools', 'show', 'bad/work']],
   ['standard error', 'as text', ['mcp', 'logs', 'bad']],
+  ['what a server calls itself', 'as text', ['mcp', 'doctor', 'bad']],
   ['a server that floods its standard error', 'as text', ['call', 'loud/ping']],
   ['a server that does not start', 'as text', ['mcp', 'doctor', 'dies']],
 ])('%s, %s, holds nothing that a terminal acts on', async (_what, form, words) => {
