@@ -1,4 +1,5 @@
 // A protected server over real HTTP: what is looked at before what, who reaches a handler and as whom, and what nobody else gets.
+import { request } from 'node:http';
 import { connect } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { sendJson } from '../../src/transport/http/fixtures/fake-server.ts';
@@ -234,6 +235,38 @@ describe('who has one', () => {
     const answer = await post(server.url, ask('tools/list'), { authorization: 'Bearer t' });
     expect(answer.status).toBe(401);
   });
+});
+
+it('a stream is not opened for who has left while their token was checked', async () => {
+  const verdict = {
+    token: { issuer: 'https://as.example', subject: 'ann', clientId: 'app', scopes: ['read'], expiresAt: 0 },
+  } as const;
+  let held: Promise<void> = Promise.resolve();
+  let release = () => {};
+  let checks = 0;
+  const { server } = await place({
+    verifier: {
+      async verify() {
+        checks++;
+        await held;
+        return { token: { ...verdict.token, confirmation: undefined, claims: {} } };
+      },
+    },
+  });
+  const ann = { authorization: 'Bearer any' };
+  const session = await openSession(server.url, ann);
+  const before = checks;
+  held = new Promise((resolve) => (release = resolve));
+  const left = request(server.url, { agent: false, headers: { ...ann, ...session, accept: 'text/event-stream' } });
+  left.on('error', () => {}).end();
+  await eventually(() => checks === before + 1);
+  left.destroy();
+  await server.isLeft();
+  release();
+  const standing = await http(server.url, { method: 'GET', headers: { ...ann, ...session } });
+  expect(standing.status).toBe(200);
+  standing.cut();
+  await standing.closed;
 });
 
 describe('what belongs to one', () => {
