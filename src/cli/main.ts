@@ -7,6 +7,7 @@ import { addCallCommand } from './commands/call.ts';
 import { addChatCommand } from './commands/chat.ts';
 import { addLockCommands } from './commands/lock.ts';
 import { addMcpCommands } from './commands/mcp.ts';
+import { addPolicyCommands } from './commands/policy.ts';
 import { addPromptsCommands } from './commands/prompts.ts';
 import { addResourcesCommands } from './commands/resources.ts';
 import { addRunCommand } from './commands/run.ts';
@@ -44,6 +45,7 @@ export async function main(argv: readonly string[], io: Io): Promise<number> {
   addCallCommand(program, run);
   addResourcesCommands(program, run);
   addPromptsCommands(program, run);
+  addPolicyCommands(program, run);
   addRunCommand(program, run);
   addChatCommand(program, run);
   addLockCommands(program, run);

@@ -102,9 +102,9 @@ export function openWorkspaceHost(
   wanted?: readonly string[],
   approver = workspace.io.interactive ? terminalApprover(workspace.io) : undefined,
 ): Host {
-  const { config, io, trust, signIns, logDir } = workspace;
+  const { config, io, printer, trust, signIns, logDir } = workspace;
   const servers = wanted === undefined ? config.servers : config.servers.filter(({ name }) => wanted.includes(name));
-  return openHost({
+  const host = openHost({
     config: { ...config, servers } satisfies HostConfig,
     surroundings: surroundingsOf(workspace),
     logDir,
@@ -114,6 +114,8 @@ export function openWorkspaceHost(
     ...(approver && { approver }),
     ...(io.interactive && { inputs: (server: string) => terminalInputs(io, server) }),
   });
+  for (const problem of host.policy.problems) printer.error('config-invalid', `${problem} Until then, nothing may run.`);
+  return host;
 }
 
 /** The lock of the project; undefined where there is none. @throws ParleyError `config-invalid` */

@@ -12,7 +12,7 @@ import { expandServer, type HostConfig, type ServerConfig, type ServerDefinition
 import { Connection, Lister, openTransport, type ConnectionState } from './connections/index.ts';
 import { filledIn, identify, type ServerIdentity } from './identity/index.ts';
 import { createLockCheck, type Lock, type LockCheck } from './lock/index.ts';
-import { placesOf, readRules } from './policy/index.ts';
+import { placesOf, readRules, type RuleSet } from './policy/index.ts';
 import { createEntries, createRedact } from './record/index.ts';
 import { createRegistry, parseName, type Registry, type RegistryChange } from './registry/index.ts';
 import { createRouter, type CallRecord, type Route, type Router } from './router/index.ts';
@@ -85,6 +85,8 @@ export interface Host extends Router, AsyncDisposable {
   readonly registry: Registry;
   readonly events: Feed<HostEvent>;
   /** Keeps texts that are too long to pass on, in files that go with the host. */
+  /** What is wrong in the rules; with a problem, everything is denied. And the digest of all that decides about a server. */
+  readonly policy: Pick<RuleSet, 'problems' | 'version'>;
   readonly spill: Spill;
   readonly config: HostConfig;
   /** The run that calls belong to. */
@@ -121,8 +123,8 @@ interface Member {
 }
 
 /**
- * Starts connecting to every enabled server and returns at once: one slow or dead server keeps nobody from using the others.
- * @throws ParleyError `config-invalid` for a permission rule that cannot be read
+ * Starts connecting to every enabled server and returns at once: one slow or dead server keeps nobody from using the others. A
+ * permission rule that cannot be read stops no server; nothing is called then, and `policy` says why.
  */
 export function openHost(options: HostOptions): Host {
   const { config, surroundings, inputs, logDir, principal = '', limits = {}, clock = systemClock } = options;
@@ -320,6 +322,7 @@ export function openHost(options: HostOptions): Host {
     ...router,
     registry,
     events: events.feed,
+    policy: rules,
     spill,
     config,
     run,

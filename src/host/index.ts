@@ -12,7 +12,21 @@ export {
   type Offer,
 } from './lock/index.ts';
 export { openHost, type Host, type HostEvent, type HostOptions, type ServerStatus } from './host.ts';
-export { decide, parseRule, type Decision } from './policy/index.ts';
+export {
+  decide,
+  matchingRules,
+  parseRule,
+  placeOf,
+  placesOf,
+  readRules,
+  replay,
+  type CallQuestion,
+  type Decision,
+  type ReadQuestion,
+  type Replayed,
+  type Rule as PolicyRule,
+  type RuleSet,
+} from './policy/index.ts';
 export { serverAuthorizer, type ServerAuthorizerOptions } from './sign-in.ts';
 export * from './registry/index.ts';
 export {
@@ -40,5 +54,6 @@ export {
   type ModelPart,
   type OutputVerdict,
   type Spill,
+  type TaintMark,
   type Untrusted,
 } from './trust/index.ts';

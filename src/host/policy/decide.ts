@@ -165,10 +165,10 @@ function byRule(rule: Rule): Decision {
 function byTaint(subject: Subject): Decision | undefined {
   const { untrusted, private: secret } = taintFor(subject.taint, subject.server);
   if (untrusted === undefined || secret === undefined || !canHarm(subject)) return undefined;
-  const both = secret === untrusted ? 'which' : `and ${sourceOf(secret)}, which`;
+  const both = secret === untrusted ? 'and' : `and ${sourceOf(secret)}, which`;
   const because =
-    `After reading ${sourceOf(untrusted)}, which anybody may have written, ${both} "${subject.server}" must not get unasked: ` +
-    'this call can send data out or destroy.';
+    `After reading ${sourceOf(untrusted)}, which anybody may have written${secret === untrusted ? '' : ','} ${both} ` +
+    `"${subject.server}" must not get unasked: this call can send data out or destroy.`;
   return { verdict: 'ask', because, widest: 'once' };
 }
 

@@ -317,17 +317,15 @@ describe('the rules of a configuration', () => {
   });
 
   it('have the version of all that counts, whatever its order and place', () => {
-    const of = (...allow: string[]) => read({ allow: allow.flatMap((text) => written(text)) }).version;
+    const of = (...allow: string[]) => read({ allow: allow.flatMap((text) => written(text)) }).version('a');
     expect(of('a/x', 'a/y')).toBe(of('a/y', 'a/x'));
     expect(of('a/x')).not.toBe(of('a/y'));
-    expect(read({ deny: written('a/x') }).version).not.toBe(of('a/x'));
-    const servers = [
-      { name: 'a' },
-      { name: 'a', trusted: true },
-      { name: 'a', private: true },
-      { name: 'a', reviewedTools: ['x'] },
-    ];
-    expect(new Set(servers.map((server) => read({}, [server]).version)).size).toBe(servers.length);
+    expect(read({ deny: written('a/x') }).version('a')).not.toBe(of('a/x'));
+    const servers = [{ trusted: true }, { private: true }, { private: false }, { reviewedTools: ['x'] }, {}];
+    const versions = servers.map((server) => read({}, [{ name: 'a', ...server }]).version('a'));
+    expect(new Set(versions).size).toBe(servers.length);
+    // What is said of another server is nothing to it.
+    expect(read({}, [{ name: 'a' }, { name: 'b', trusted: true }]).version('a')).toBe(read({}, [{ name: 'a' }]).version('a'));
   });
 });
 

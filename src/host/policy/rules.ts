@@ -1,10 +1,10 @@
 // Permission rules: `server/tool`, with what arguments must be and when it holds. docs/rules.md has the language.
 // A rule that cannot be read, or can never match, is a fault of the whole policy and never ignored: it may have been the one that
 // denies.
-import { digest } from '../../base/index.ts';
+import { canonical, digest } from '../../base/index.ts';
 import { ParleyError } from '../../errors.ts';
 import type { JsonObject } from '../../jsonrpc/index.ts';
-import type { HostConfig, Rules, Source } from '../config/index.ts';
+import type { HostConfig, Rules, ServerSettings, Source } from '../config/index.ts';
 import { oneLine } from '../trust/index.ts';
 import { readArgument, type ArgumentTest } from './argument.ts';
 import type { Care } from './care.ts';
@@ -51,12 +51,12 @@ export interface RuleSet {
   readonly repeatable: readonly Rule[];
   /** Why nothing may run: what could not be read, each with its file and key. Empty for a policy that holds. */
   readonly problems: readonly string[];
-  /** Digest of all that counts in a decision: rules, and what the user said about the servers. */
-  readonly version: string;
+  /** Digest of all that counts in a decision about a server: the rules, and what the user said about it. */
+  readonly version: (server: string) => string;
 }
 
 const LONGEST = 512;
-const SYNTAX = 'Write server/tool or server/tool(argument: value, …) when …; docs/rules.md has the rest';
+const SYNTAX = 'Write server/tool, or server/tool(argument: value) when …: see docs/rules.md';
 
 /**
  * The policy of a configuration. Never throws: what is wrong in it is among its problems, and then it denies everything.
@@ -79,24 +79,27 @@ export function readRules(config: Pick<HostConfig, 'rules' | 'servers'>, places:
     rules: [...read('deny', deny), ...read('ask', ask), ...read('allow', allow)],
     repeatable: read('allow', repeatable),
     problems,
-    version: versionOf(config),
+    version: versions(config),
   };
 }
 
-/** Equal for configurations that decide alike; the order of rules and where they stand are not part of it. */
-function versionOf({ rules, servers }: Pick<HostConfig, 'rules' | 'servers'>): string {
-  const texts = (list: Rules[Effect] = []) => list.map(({ rule, source }) => [rule, source.scope]).sort();
-  return digest({
-    format: 1,
-    allow: texts(rules.allow),
-    ask: texts(rules.ask),
-    deny: texts(rules.deny),
-    repeatable: texts(rules.repeatable),
-    complete: rules.complete,
-    servers: servers
-      .map(({ name, trusted, reviewedTools, private: marked }) => [name, trusted, [...reviewedTools].sort(), marked ?? null])
-      .sort(),
-  });
+/** Equal for configurations that decide alike; the order of rules and the files they stand in are not part of it. */
+function versions({ rules, servers }: Pick<HostConfig, 'rules' | 'servers'>): RuleSet['version'] {
+  const texts = (list: Rules[Effect] = []) => list.map(({ rule, source }) => canonical([rule, source.scope])).sort();
+  const { allow, ask, deny, repeatable, complete } = rules;
+  const all = { format: 1, allow: texts(allow), ask: texts(ask), deny: texts(deny), repeatable: texts(repeatable), complete };
+  const known = new Map<string, string>();
+  return (name) => {
+    const version = known.get(name) ?? digest({ ...all, server: saidOf(servers.find((server) => server.name === name)) });
+    known.set(name, version);
+    return version;
+  };
+}
+
+function saidOf(server: ServerSettings | undefined): unknown {
+  if (server === undefined) return null;
+  const { trusted, reviewedTools, private: marked } = server;
+  return { trusted, reviewedTools: [...reviewedTools].sort(), private: marked };
 }
 
 /** What a server that is not trusted says of its tools does not count, so that a rule that allows by it can never match. */

@@ -211,7 +211,7 @@ export function createGate(parts: GateParts): Gate {
   function isStill(intent: CallIntent, { isCurrent, blocked }: Passage<unknown>): boolean {
     return (
       parts.identity(intent.server)?.digest === intent.serverDigest &&
-      parts.rules.version === intent.policyVersion &&
+      parts.rules.version(intent.server) === intent.policyVersion &&
       isCurrent() &&
       blocked() === undefined
     );

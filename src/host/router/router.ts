@@ -154,7 +154,7 @@ export function createRouter(parts: RouterParts): Router {
   function circumstances(server: string, { route = parts.route }: RouteOptions) {
     const { principal, run, rules } = parts;
     const serverDigest = parts.identity(server)?.digest ?? '';
-    return { principal, run, route, policyVersion: rules.version, taint: taint.of(), serverDigest };
+    return { principal, run, route, policyVersion: rules.version(server), taint: taint.of(), serverDigest };
   }
 
   /** What a server gave is remembered before anybody reads it, also when it was an error. */
