@@ -298,14 +298,22 @@ class ServerAuthorizer implements OAuthAuthorizer {
     const requested = this.#current?.tokens.requested;
     const asksForMore = challenge?.params.get('error') === 'insufficient_scope';
     if (!asksForMore || authorization === undefined || requested === undefined) return 'refused';
-    // Somebody else stepped up meanwhile, and perhaps far enough.
+    // Somebody else stepped up meanwhile, here or in another process, and perhaps far enough.
+    const kept = await this.#keeping.load();
     if (authorization !== this.#authorization()) return 'again';
+    if (kept !== undefined && kept.tokens.accessToken !== this.#current?.tokens.accessToken) {
+      this.#current = kept;
+      return 'again';
+    }
     if (wanted.every((scope) => requested.includes(scope))) return 'refused';
-    if (wanted.length > MAX_SCOPES || text.length > MAX_SCOPE_TEXT || !this.#growth.allows(answer.operation)) return 'refused';
-    const act = async (flow: AbortSignal) => {
+    if (wanted.length > MAX_SCOPES || text.length > MAX_SCOPE_TEXT) return 'refused';
+    if (this.#isUnattended()) {
       // Whoever signs in next is asked for these too.
-      if (this.#isUnattended()) await this.#keeping.saveWanted(wanted);
-      this.#checkPerson(' wants more rights');
+      await this.#keeping.saveWanted(wanted);
+      throw this.#explained(this.#needsPerson(' wants more rights'), answer);
+    }
+    if (!this.#growth.allows(answer.operation)) return 'refused';
+    const act = async (flow: AbortSignal) => {
       await this.#obtain(await this.#discover(challenge, flow), challenge, wanted, flow);
     };
     await this.#share(authorization, act, signal).catch((error: unknown) => {
@@ -403,8 +411,8 @@ class ServerAuthorizer implements OAuthAuthorizer {
     return this.#means.grant.kind === 'code' && this.#means.interact === undefined;
   }
 
-  #checkPerson(why = ''): void {
-    if (this.#isUnattended()) throw this.#needsPerson(why);
+  #checkPerson(): void {
+    if (this.#isUnattended()) throw this.#needsPerson('');
   }
 
   #needsPerson(why: string): ParleyError {
