@@ -22,6 +22,8 @@ export interface ApprovalRequest {
   readonly proposals?: readonly Proposal[];
   /** The server runs something that it fetches, in no certain version. */
   readonly floating?: boolean;
+  /** What changed in the tool since it was allowed before, line by line and made visible; absent where nothing did. */
+  readonly changes?: readonly string[];
 }
 
 /**

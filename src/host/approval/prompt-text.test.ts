@@ -83,6 +83,12 @@ describe('the text of a question', () => {
     for (const line of lines) expect(line).not.toMatch(/^(Allow|a\\)/);
   });
 
+  it('shows what changed since the tool was allowed before', () => {
+    const changes = ['@ /inputSchema/properties/bcc', '+ {', '+   "type": "string"', '+ }'];
+    expect(under('What changed in it', promptLines(request({ changes })))).toEqual(changes);
+    expect(promptLines(request()).join('\n')).not.toContain('What changed');
+  });
+
   it('cuts a long description, and says so, but never the arguments', () => {
     const args = { text: `${'padding '.repeat(20_000)}rm -rf /`, lines: Array.from({ length: 500 }, () => '') };
     const lines = promptLines(request({ args, description: 'word\n'.repeat(40) }));

@@ -14,7 +14,7 @@ const DESCRIPTION_LINES = 12;
  * terminal shows the lines in pages and offers to allow only after the last.
  */
 export function promptLines(request: ApprovalRequest, options: { readonly columns?: number } = {}): readonly string[] {
-  const { intent, because, trusted, widest } = request;
+  const { intent, because, trusted, widest, changes = [] } = request;
   const columns = Math.max(NARROWEST, options.columns ?? 80);
   const own = (text: string) => wrapped(text, columns);
   const quoted = (text: string) => cut(visible(text), columns - GUTTER.length).map((line) => GUTTER + line);
@@ -27,6 +27,8 @@ export function promptLines(request: ApprovalRequest, options: { readonly column
     ...own(`Arguments, all ${Buffer.byteLength(canonical(intent.args))} bytes of them:`),
     ...JSON.stringify(intent.args, undefined, 2).split('\n').flatMap(quoted),
     ...description(intent.definition.description ?? '', { own, quoted }),
+    ...(changes.length > 0 ? own('What changed in it since it was allowed before (- was, + is):') : []),
+    ...changes.flatMap(quoted),
     ...own('Why you are asked:'),
     ...quoted(because),
     ...own(`This call has the digest ${intent.digest.slice(0, 16)}.`),

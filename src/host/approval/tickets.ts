@@ -4,8 +4,10 @@ import { randomUUID } from 'node:crypto';
 import { systemClock, type Clock } from '../../base/index.ts';
 import { abortError, type JsonObject } from '../../jsonrpc/index.ts';
 import type { Approval, ApprovalDecision, ApprovalTicket, AuditEntry, Grant, Store } from '../../store/index.ts';
+import { ParleyError } from '../../errors.ts';
 import type { Allowance, ApprovalRequest, Approver, Refusal, Verdict } from './approver.ts';
 import { grantFor, subjectOf, type GrantTerms } from './grants.ts';
+import { createIntent, type CallIntent } from './intent.ts';
 
 export interface TicketOptions {
   readonly store: Store | (() => Store | Promise<Store>);
@@ -41,6 +43,41 @@ export function ticketed(approver: Approver, options: Omit<TicketOptions, 'waitM
   };
 }
 
+/** What a ticket asks, as it is shown to whoever answers. */
+export function requestOf(approval: Approval): ApprovalRequest {
+  const { because, shown, serverName, server, policyVersion, args, principal, run } = approval;
+  const { trusted, widest, floating, proposals = [] } = shown as unknown as Partial<ApprovalRequest>;
+  const { route = 'library', taint = [], kind = 'tool', definition } = shown as unknown as Partial<CallIntent>;
+  const tool = definition ?? { name: approval.tool, inputSchema: {} };
+  const whose = { policyVersion, principal, run, route, taint, kind };
+  const intent = createIntent({ ...whose, server: serverName, serverDigest: server, tool, args });
+  return { intent, because, trusted: trusted ?? false, widest: widest ?? 'once', floating: floating ?? false, proposals };
+}
+
+/**
+ * Answers a ticket from anywhere. Resolves with the ticket as it is then: somebody else may have been first.
+ * @throws ParleyError `not-found` when there is none · `usage` when the answer allows what was not offered
+ */
+export async function answerTicket(
+  { approvals }: Pick<Store, 'approvals'>,
+  id: string,
+  verdict: Verdict,
+  now: () => number = Date.now,
+): Promise<{ readonly won: boolean; readonly approval: Approval }> {
+  const ticket = await approvals.get(id);
+  const missing = () => new ParleyError('not-found', `There is no ticket ${JSON.stringify(id.slice(0, 64))}. See \`parley approvals list\`.`);
+  if (ticket === undefined) throw missing();
+  const request = requestOf(ticket);
+  if (verdict.type === 'allow' && verdict.scope !== 'once' && termsOf(verdict, request) === undefined) {
+    const only = request.widest === 'once' ? 'this one call' : 'this call, or the tool for this run,';
+    throw new ParleyError('usage', `Only ${only} can be allowed: ${request.because}`);
+  }
+  const decision = toDecision(verdict, request, ticket, now());
+  const result = await approvals.decide(id, decision, decisionEntry(ticket, decision, now()));
+  if (result === undefined) throw missing();
+  return result;
+}
+
 async function askByTicket(
   request: ApprovalRequest,
   options: TicketOptions,
@@ -65,7 +102,8 @@ async function askByTicket(
       const decision = toDecision(verdict, request, opened, now());
       const { id } = opened;
       const result = await store.approvals.decide(id, decision, decisionEntry(opened, decision, now()));
-      return result?.won === true ? ({ ...verdict, ticket: id } satisfies Verdict) : toVerdict(result?.approval ?? opened);
+      if (result?.won !== true) return toVerdict(result?.approval ?? opened);
+      return { ...verdict, ticket: id };
     });
     // The answer from here says more than the ticket does.
     const elsewhere = decided(store, opened.id, options, stop.signal).then((approval) =>
@@ -157,8 +195,8 @@ function ring(store: Store, signal: AbortSignal | undefined) {
 }
 
 function toTicket(request: ApprovalRequest, { expiresAfterMs = DAY_MS, now = Date.now }: TicketOptions): ApprovalTicket {
-  const { intent, because, trusted, widest, proposals = [], floating = false } = request;
-  const { definition, route, taint } = intent;
+  const { intent, because, trusted, widest, proposals = [], floating = false, changes = [] } = request;
+  const { kind, definition, route, taint } = intent;
   const createdAt = now();
   return {
     id: `ap_${randomUUID().replaceAll('-', '').slice(0, 16)}`,
@@ -166,6 +204,7 @@ function toTicket(request: ApprovalRequest, { expiresAfterMs = DAY_MS, now = Dat
     intentDigest: intent.digest,
     args: intent.args,
     shown: {
+      kind,
       route,
       trusted,
       widest,
@@ -173,6 +212,7 @@ function toTicket(request: ApprovalRequest, { expiresAfterMs = DAY_MS, now = Dat
       taint,
       definition,
       proposals,
+      changes,
     },
     because,
     createdAt,
@@ -238,7 +278,7 @@ function askedEntry(ticket: ApprovalTicket): AuditEntry {
 }
 
 /** The audit entry of a decision on a ticket, with the grant it makes. */
-export function decisionEntry(ticket: ApprovalTicket, decision: ApprovalDecision, at: number): AuditEntry {
+function decisionEntry(ticket: ApprovalTicket, decision: ApprovalDecision, at: number): AuditEntry {
   const { verdict, by, channel, grant, editedArgs } = decision;
   const state = verdict === 'approve' ? 'approved' : 'denied';
   return {
