@@ -49,9 +49,9 @@ export interface ChannelTerms {
 
 export interface SendOptions {
   /** Extra headers, where the transport has headers. Values are ready for the wire. */
-  readonly headers?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
   /** The peer's request that a notification or request of ours belongs to: where each request has a stream, it goes there. */
-  readonly relatedTo?: RequestId;
+  readonly relatedTo?: RequestId | undefined;
 }
 
 /** What the holder of a channel is told. All three are called synchronously and must not throw. */

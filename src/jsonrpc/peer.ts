@@ -15,7 +15,7 @@ import {
   type RequestId,
 } from './message.ts';
 import { Flood } from './flood.ts';
-import { abortError, Pending, type Progress } from './pending.ts';
+import { abortError, Pending, type Entry, type Progress } from './pending.ts';
 
 /** Messages of one batch that are read. */
 const MAX_BATCH = 100;
@@ -69,19 +69,19 @@ export interface RequestContext {
 }
 
 export interface RequestOptions {
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /** Milliseconds without reply or progress. Infinity waits for ever. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /** Milliseconds in all. */
-  readonly maxMs?: number;
+  readonly maxMs?: number | undefined;
   /** Hears progress in order, before the reply. When it throws, the request is given up and rejects with `internal`. */
-  readonly onProgress?: (progress: Progress) => void;
+  readonly onProgress?: ((progress: Progress) => void) | undefined;
   /** How the peer is told that we stopped waiting. Default `tell`. */
-  readonly onGiveUp?: GiveUp;
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly relatedTo?: RequestId;
+  readonly onGiveUp?: GiveUp | undefined;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  readonly relatedTo?: RequestId | undefined;
   /** Hears the id as soon as it is known. */
-  readonly onId?: (id: RequestId) => void;
+  readonly onId?: ((id: RequestId) => void) | undefined;
 }
 
 /** `tell`: by a notification. `abandon`: by dropping the exchange where there is one, else by a notification. `silent`: not at all. */
@@ -160,67 +160,74 @@ class LinePeer implements Peer {
   }
 
   request(method: string, params?: JsonObject, options: RequestOptions = {}): Promise<JsonObject> {
+    const { signal } = options;
+    if (this.#ending !== undefined) return Promise.reject(unsent(this.#ending.error));
+    if (signal?.aborted) return Promise.reject(abortError(signal, method));
+    const allowed = limitOf('maxInFlight', this.#options.maxInFlight);
+    if (this.#pending.size >= allowed) return Promise.reject(tooManyInFlight(method, allowed));
     return new Promise<JsonObject>((resolve, reject) => {
-      const { signal, onProgress } = options;
-      if (this.#ending !== undefined) return reject(unsent(this.#ending.error));
-      if (signal?.aborted) return reject(abortError(signal, method));
-      const allowed = limitOf('maxInFlight', this.#options.maxInFlight);
-      if (this.#pending.size >= allowed) {
-        return reject(
-          new ParleyError('limit', `${method} was not sent: ${String(allowed)} requests are already in flight.`, {
-            details: { limit: 'maxInFlight', allowed, observed: allowed + 1, unsent: true },
-            retryable: true,
-          }),
-        );
-      }
       const id = this.#nextId++;
-      const giveUp = (error: ParleyError) => this.#tellPeer(id, options.onGiveUp ?? 'tell', error);
-      const stop = (error: ParleyError) => {
-        const entry = this.#pending.forget(id);
-        if (entry === undefined) return;
-        giveUp(error);
-        entry.reject(error);
-      };
-      let settle = resolve;
-      let fail: (error: Error) => void = reject;
-      if (signal !== undefined) {
-        const onAbort = () => stop(abortError(signal, method));
-        signal.addEventListener('abort', onAbort, { once: true });
-        settle = (result) => {
-          signal.removeEventListener('abort', onAbort);
-          resolve(result);
-        };
-        fail = (error) => {
-          signal.removeEventListener('abort', onAbort);
-          reject(error);
-        };
-      }
-      // A listener's fault is its request's, never the line's.
-      const listen = (progress: Progress) => {
-        try {
-          onProgress?.(progress);
-        } catch (error) {
-          stop(
-            new ParleyError('internal', `The progress listener of ${method} threw; the request was given up.`, { cause: error }),
-          );
-        }
-      };
-      this.#pending.add(id, {
-        method,
-        settle,
-        reject: fail,
-        timeoutMs: options.timeoutMs ?? this.#timeoutMs,
-        maxMs: options.maxMs ?? Math.max(this.#maxMs, options.timeoutMs ?? 0),
-        onProgress: onProgress && listen,
-        onExpire: giveUp,
-      });
+      const entry = this.#entry(id, method, options, resolve, reject);
+      this.#pending.add(id, signal === undefined ? entry : this.#untilAborted(signal, id, entry));
       options.onId?.(id);
-      const wire = onProgress === undefined ? params : this.#options.conventions.wantProgress(params, id);
+      const wire = options.onProgress === undefined ? params : this.#options.conventions.wantProgress(params, id);
       this.#send(
         wire === undefined ? { jsonrpc: '2.0', id, method } : { jsonrpc: '2.0', id, method, params: wire },
         options,
       ).catch((error: unknown) => this.#pending.forget(id)?.reject(asFault(error, `${method} could not be sent`)));
     });
+  }
+
+  #entry(
+    id: RequestId,
+    method: string,
+    { timeoutMs, maxMs, onProgress, onGiveUp = 'tell' }: RequestOptions,
+    settle: (result: JsonObject) => void,
+    reject: (error: Error) => void,
+  ): Entry<JsonObject> {
+    return {
+      method,
+      settle,
+      reject,
+      timeoutMs: timeoutMs ?? this.#timeoutMs,
+      maxMs: maxMs ?? Math.max(this.#maxMs, timeoutMs ?? 0),
+      onProgress: onProgress && ((progress) => this.#tellProgress(id, method, onProgress, progress)),
+      onGiveUp: (error) => this.#tellPeer(id, onGiveUp, error),
+    };
+  }
+
+  /** The entry, which gives up its request when the signal aborts and lets go of the signal when it is over. */
+  #untilAborted(signal: AbortSignal, id: RequestId, entry: Entry<JsonObject>): Entry<JsonObject> {
+    const onAbort = () => this.#giveUp(id, abortError(signal, entry.method));
+    signal.addEventListener('abort', onAbort, { once: true });
+    return {
+      ...entry,
+      settle(result) {
+        signal.removeEventListener('abort', onAbort);
+        entry.settle(result);
+      },
+      reject(error) {
+        signal.removeEventListener('abort', onAbort);
+        entry.reject(error);
+      },
+    };
+  }
+
+  /** A listener's fault is its request's, never the line's. */
+  #tellProgress(id: RequestId, method: string, onProgress: (progress: Progress) => void, progress: Progress): void {
+    try {
+      onProgress(progress);
+    } catch (cause) {
+      const message = `The progress listener of ${method} threw; the request was given up.`;
+      this.#giveUp(id, new ParleyError('internal', message, { cause }));
+    }
+  }
+
+  #giveUp(id: RequestId, error: ParleyError): void {
+    const entry = this.#pending.forget(id);
+    if (entry === undefined) return;
+    entry.onGiveUp(error);
+    entry.reject(error);
   }
 
   notify(method: string, params?: JsonObject, options?: SendOptions): Promise<void> {
@@ -440,6 +447,13 @@ function bounded({ code, message, data }: ErrorObject): RpcError {
 /** The error of a line that was over before the request was made. */
 function unsent({ code, message, details }: ParleyError): ParleyError {
   return new ParleyError(code, message, { details: { ...details, unsent: true }, retryable: true });
+}
+
+function tooManyInFlight(method: string, allowed: number): ParleyError {
+  return new ParleyError('limit', `${method} was not sent: ${String(allowed)} requests are already in flight.`, {
+    details: { limit: 'maxInFlight', allowed, observed: allowed + 1, unsent: true },
+    retryable: true,
+  });
 }
 
 function asFault(error: unknown, what: string): Error {

@@ -15,7 +15,7 @@ function setUp() {
       reject: (error) => told.push(`${id} rejected ${(error as ParleyError).code}`),
       timeoutMs: 100,
       maxMs: 1_000,
-      onExpire: () => told.push(`${id} expired`),
+      onGiveUp: () => told.push(`${id} expired`),
       ...entry,
     });
   return { clock, pending, told, add };
@@ -112,7 +112,7 @@ describe('time', () => {
 
   test('still runs for an entry that is added while another expires', () => {
     const { clock, told, add } = setUp();
-    add(1, { onExpire: () => add(2) });
+    add(1, { onGiveUp: () => add(2) });
     clock.advance(100);
     expect(told).toEqual(['1 rejected timeout']);
     clock.advance(100);
@@ -121,7 +121,7 @@ describe('time', () => {
 
   test('does not end an entry again that was ended while another expired', () => {
     const { clock, pending, told, add } = setUp();
-    add(1, { onExpire: () => pending.failAll(() => new ParleyError('closed', 'Over.')) });
+    add(1, { onGiveUp: () => pending.failAll(() => new ParleyError('closed', 'Over.')) });
     add(2);
     add(3, { timeoutMs: 500 });
     clock.advance(1_000);
@@ -178,7 +178,7 @@ test('the process is held only while something waits', () => {
   const held: string[] = [];
   const timer = { cancel: () => held.push('cancel'), hold: (alive: string) => held.push(alive) };
   const pending = new Pending<string>({ now: () => 0, after: () => timer });
-  const entry = { method: 'm', settle: () => {}, reject: () => {}, timeoutMs: 10, maxMs: 10, onExpire: () => {} };
+  const entry = { method: 'm', settle: () => {}, reject: () => {}, timeoutMs: 10, maxMs: 10, onGiveUp: () => {} };
   pending.add(1, entry);
   pending.add(2, entry);
   pending.take(1);

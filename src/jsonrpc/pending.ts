@@ -19,10 +19,13 @@ export interface Entry<Reply> {
   /** Milliseconds in all; progress never extends past it. */
   readonly maxMs: number;
   readonly onProgress?: ((progress: Progress) => void) | undefined;
-  readonly onExpire: (error: ParleyError) => void;
+  /** Called before the rejection when nobody waits any more. */
+  readonly onGiveUp: (error: ParleyError) => void;
 }
 
-interface Held<Reply> extends Entry<Reply> {
+/** An entry and how long it still waits. */
+interface Held<Reply> {
+  readonly entry: Entry<Reply>;
   dueAt: number;
   readonly endsAt: number;
   lastProgress: number;
@@ -53,19 +56,18 @@ export class Pending<Reply> {
     const now = this.#clock.now();
     const endsAt = now + entry.maxMs;
     const dueAt = Math.min(now + entry.timeoutMs, endsAt);
-    const held: Held<Reply> = { ...entry, dueAt, endsAt, lastProgress: -Infinity, progressCount: 0 };
-    this.#entries.set(id, held);
-    if (held.dueAt < this.#timerAt) this.#arm(held.dueAt);
+    this.#entries.set(id, { entry, dueAt, endsAt, lastProgress: -Infinity, progressCount: 0 });
+    if (dueAt < this.#timerAt) this.#arm(dueAt);
     if (this.#entries.size === 1) this.#timer?.hold('hold');
   }
 
   /** Takes the entry out; undefined when nobody waits for `id`. */
   take(id: RequestId): Entry<Reply> | undefined {
-    const entry = this.#entries.get(id);
-    if (entry === undefined) return undefined;
+    const held = this.#entries.get(id);
+    if (held === undefined) return undefined;
     this.#entries.delete(id);
     if (this.#entries.size === 0) this.#timer?.hold('release');
-    return entry;
+    return held.entry;
   }
 
   /** The only id that waits, when exactly one does. */
@@ -89,13 +91,14 @@ export class Pending<Reply> {
 
   /** Passes progress on and restarts the idle time-out. False when nobody waits for it, it does not increase, or is too much. */
   progress(id: RequestId, progress: Progress): boolean {
-    const entry = this.#entries.get(id);
-    if (entry?.onProgress === undefined) return false;
-    if (!Number.isFinite(progress.progress) || progress.progress <= entry.lastProgress) return false;
-    if (++entry.progressCount > this.#maxProgress) return false;
-    entry.lastProgress = progress.progress;
-    entry.dueAt = Math.min(this.#clock.now() + entry.timeoutMs, entry.endsAt);
-    entry.onProgress(progress);
+    const held = this.#entries.get(id);
+    const { onProgress, timeoutMs } = held?.entry ?? {};
+    if (held === undefined || onProgress === undefined || timeoutMs === undefined) return false;
+    if (!Number.isFinite(progress.progress) || progress.progress <= held.lastProgress) return false;
+    if (++held.progressCount > this.#maxProgress) return false;
+    held.lastProgress = progress.progress;
+    held.dueAt = Math.min(this.#clock.now() + timeoutMs, held.endsAt);
+    onProgress(progress);
     return true;
   }
 
@@ -106,7 +109,7 @@ export class Pending<Reply> {
     this.#timer?.cancel();
     this.#timer = undefined;
     this.#timerAt = Infinity;
-    for (const entry of entries) entry.reject(errorFor(entry));
+    for (const { entry } of entries) entry.reject(errorFor(entry));
   }
 
   #arm(at: number): void {
@@ -122,19 +125,19 @@ export class Pending<Reply> {
     // Nothing is armed while entries are told: whoever is told may add another, or end all.
     this.#timer = undefined;
     this.#timerAt = Infinity;
-    for (const [id, entry] of [...this.#entries]) {
-      if (entry.dueAt > now || this.forget(id) === undefined) continue;
-      const afterMs = entry.dueAt === entry.endsAt ? entry.maxMs : entry.timeoutMs;
+    for (const [id, { entry, dueAt, endsAt }] of [...this.#entries]) {
+      if (dueAt > now || this.forget(id) === undefined) continue;
+      const afterMs = dueAt === endsAt ? entry.maxMs : entry.timeoutMs;
       const error = new ParleyError(
         'timeout',
         `No answer to ${entry.method} within ${seconds(afterMs)}. Raise the time-out for this call, or look at the server.`,
         { details: { afterMs } },
       );
-      entry.onExpire(error);
+      entry.onGiveUp(error);
       entry.reject(error);
     }
     let next = Infinity;
-    for (const entry of this.#entries.values()) next = Math.min(next, entry.dueAt);
+    for (const { dueAt } of this.#entries.values()) next = Math.min(next, dueAt);
     this.#arm(next);
   }
 }
