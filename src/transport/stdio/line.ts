@@ -43,18 +43,24 @@ interface LineOptions extends LineLimits {
   readonly clock: Clock | undefined;
 }
 
-interface Outgoing {
-  readonly text: string;
-  readonly bytes: number;
+/** Messages that are written together, and what all of their senders wait for. */
+interface Batch {
+  text: string;
+  bytes: number;
+  readonly written: Promise<void>;
   readonly resolve: () => void;
   readonly reject: (error: ParleyError) => void;
 }
+
+/** A batch is written as soon as it has this many bytes, so that the peer works on it while the next is made. */
+const BATCH_BYTES = 4_096;
 
 const OVERSIZED_WINDOW_MS = 60_000;
 
 /** Reading begins with `start`; writing is possible at once. Ends with `drop`, after a `finish` or without. */
 export class Line {
   readonly #input: Readable;
+  readonly #output: Writable;
   readonly #write: Writable['write'];
   readonly #events: LineEvents;
   readonly #clock: Clock;
@@ -65,13 +71,14 @@ export class Line {
   readonly #message: Watch;
   readonly #oversizedAt: number[] = [];
   #timedLine = -1;
-  #waiting: Outgoing[] = [];
-  #writing: Outgoing[][] = [];
+  #waiting: Batch | undefined;
+  #writing: Batch[] = [];
   #backlogBytes = 0;
   #closed: ParleyError | undefined;
 
   constructor({ input, output, events, strays, clock = systemClock, ...limits }: LineOptions) {
     this.#input = input;
+    this.#output = output;
     // Held, because a guard may put another function in its place for everybody else.
     this.#write = output.write.bind(output);
     this.#events = events;
@@ -112,66 +119,76 @@ export class Line {
   }
 
   /** Resolves when the message was handed to the system; rejects with the reason given to `finish` or `drop`, or with `limit`. */
-  async send(message: Message): Promise<void> {
-    if (this.#closed !== undefined) throw this.#closed;
+  send(message: Message): Promise<void> {
+    if (this.#closed !== undefined) return Promise.reject(this.#closed);
     const text = encodeLine(message);
     const bytes = Buffer.byteLength(text);
     if (this.#backlogBytes + bytes > this.#maxBacklogBytes) {
       const allowed = this.#maxBacklogBytes;
       const what = `A message was not sent: more than ${String(allowed)} bytes would wait to be read.`;
-      throw overLimit('maxBacklogBytes', this.#backlogBytes + bytes, what, allowed, { unsent: true });
+      return Promise.reject(overLimit('maxBacklogBytes', this.#backlogBytes + bytes, what, allowed, { unsent: true }));
     }
     this.#backlogBytes += bytes;
-    await new Promise<void>((resolve, reject) => {
-      this.#waiting.push({ text, bytes, resolve, reject });
-      // What is sent in one turn of the loop, or while a write is under way, is written together.
-      if (this.#waiting.length === 1 && this.#writing.length === 0) process.nextTick(() => this.#flush());
-    });
+    const batch = (this.#waiting ??= this.#newBatch());
+    batch.text += text;
+    batch.bytes += bytes;
+    if (batch.bytes >= BATCH_BYTES) this.#flush();
+    return batch.written;
   }
 
   /** Refuses later messages with `error` and resolves when all earlier ones were written, or `drop` was called. */
-  finish(error: ParleyError): Promise<void> {
+  async finish(error: ParleyError): Promise<void> {
     this.#closed ??= error;
-    return new Promise((resolve) => {
-      this.#waiting.push({ text: '', bytes: 0, resolve, reject: () => resolve() });
-      // At once, so that the caller may end the stream.
-      this.#writeWaiting();
-    });
+    const { written } = (this.#waiting ??= this.#newBatch());
+    // At once, so that the caller may end the stream.
+    this.#writeWaiting();
+    await written.catch(() => {});
   }
 
   /** Ends the line: whatever was not written is rejected with `error`, or the one that `finish` was given. */
   drop(error: ParleyError): void {
     const reason = (this.#closed ??= error);
     for (const watch of [this.#draining, this.#stall, this.#message]) watch.stop();
-    const unwritten = [...this.#writing.flat(), ...this.#waiting];
+    const unwritten = this.#waiting === undefined ? this.#writing : [...this.#writing, this.#waiting];
     this.#writing = [];
-    this.#waiting = [];
-    for (const outgoing of unwritten) outgoing.reject(reason);
+    this.#waiting = undefined;
+    for (const batch of unwritten) batch.reject(reason);
+  }
+
+  /** What is sent in one turn of the loop, or while the system takes no more, is written together. */
+  #newBatch(): Batch {
+    process.nextTick(() => this.#flush());
+    let resolve!: () => void;
+    let reject!: (error: ParleyError) => void;
+    const written = new Promise<void>((onWritten, onDropped) => {
+      resolve = onWritten;
+      reject = onDropped;
+    });
+    return { text: '', bytes: 0, written, resolve, reject };
   }
 
   #flush(): void {
-    if (this.#writing.length === 0) this.#writeWaiting();
+    if (this.#output.writableLength === 0) this.#writeWaiting();
   }
 
   #writeWaiting(): void {
-    if (this.#waiting.length === 0) return;
     const batch = this.#waiting;
-    this.#waiting = [];
+    if (batch === undefined) return;
+    this.#waiting = undefined;
     this.#writing.push(batch);
     this.#draining.touch();
-    this.#write(batch.map((outgoing) => outgoing.text).join(''), (error) => {
+    this.#write(batch.text, (error) => {
       if (error) {
         if (this.#closed !== undefined) return this.drop(this.#closed);
         // What is not written is rejected with the ending, which tells more than a broken pipe.
         return this.#events.over(error);
       }
+      // Dropped in the meantime.
       if (this.#writing[0] !== batch) return;
-      this.#draining.rest();
       this.#writing.shift();
-      for (const outgoing of batch) {
-        this.#backlogBytes -= outgoing.bytes;
-        outgoing.resolve();
-      }
+      if (this.#writing.length === 0) this.#draining.rest();
+      this.#backlogBytes -= batch.bytes;
+      batch.resolve();
       this.#flush();
     });
   }
