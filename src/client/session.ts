@@ -242,11 +242,14 @@ export class LiveSession implements Session {
   }
 
   async callTool(name: string, args?: JsonObject, options: CallOptions = {}): Promise<CallToolResult> {
-    return readCallToolResult(await this.#resultOf(method.callTool, await this.#call(name, args, options), options));
+    const { answered } = await this.#call(name, args, options);
+    return readCallToolResult(
+      answered.type === 'complete' ? answered.result : await this.#resultOf(method.callTool, answered, options),
+    );
   }
 
   async startTool(name: string, args?: JsonObject, options: CallOptions = {}): Promise<StartedCall> {
-    const answered = await this.#call(name, args, options);
+    const { answered } = await this.#call(name, args, options);
     if (answered.type === 'complete') return { type: 'result', result: readCallToolResult(answered.result) };
     const { maxMs = MAX_TASK_MS.handled } = options;
     return { type: 'task', task: this.#tasks.follow(method.callTool, answered.task, { ...options, maxMs }) };
@@ -320,16 +323,16 @@ export class LiveSession implements Session {
   }
 
   /** A call of a tool, once more when its headers were refused. */
-  async #call(name: string, args: JsonObject | undefined, options: CallOptions): Promise<Answered> {
+  #call(name: string, args: JsonObject | undefined, options: CallOptions): Promise<Performed> {
     const params = args === undefined ? { name } : { name, arguments: args };
-    try {
-      return (await this.#perform(method.callTool, params, options)).answered;
-    } catch (error) {
-      if (!(error instanceof RpcError) || error.code !== mcpCode.headerMismatch || this.channel.kind !== 'http') throw error;
+    const performed = this.#perform(method.callTool, params, options);
+    if (this.channel.kind !== 'http') return performed;
+    return performed.catch(async (error: unknown) => {
+      if (!(error instanceof RpcError) || error.code !== mcpCode.headerMismatch) throw error;
       // The server refused the headers, so the tool's schema changed: learn it anew, then once more (streamable-http, "Client Behavior").
       await this.listTools({ cache: 'fresh', ...(options.signal && { signal: options.signal }) });
-      return (await this.#perform(method.callTool, params, options)).answered;
-    }
+      return this.#perform(method.callTool, params, options);
+    });
   }
 
   /** One request with its rounds of input, and its task when it becomes one. */
@@ -350,11 +353,7 @@ export class LiveSession implements Session {
   }
 
   /** One request with its rounds of input. */
-  async #perform(
-    name: string,
-    params: JsonObject | undefined,
-    options: CallOptions,
-  ): Promise<{ answered: Answered; rounds: 'none' | 'some' }> {
+  async #perform(name: string, params: JsonObject | undefined, options: CallOptions): Promise<Performed> {
     if (Object.hasOwn(METHODS, name) && !this.#dialect.has(name as ClientMethod)) {
       throw new ParleyError('unsupported', `${name} does not exist in revision ${this.revision}, which this server speaks.`);
     }
@@ -385,30 +384,24 @@ export class LiveSession implements Session {
     }
   }
 
-  async #send(
+  #send(
     name: string,
     params: JsonObject | undefined,
     answers: InputAnswers | undefined,
-    options: CallOptions,
+    { signal, timeoutMs, maxMs, onProgress }: CallOptions,
     onId?: (id: RequestId) => void,
   ): Promise<JsonObject> {
-    const { signal, timeoutMs, maxMs, onProgress } = options;
-    const headers = this.channel.kind === 'http' ? this.#headersFor(name, params) : undefined;
-    try {
-      return await this.#line.peer.request(name, this.#dialect.encode(params, { logLevel: this.#logLevel, answers }), {
-        onGiveUp: this.#dialect.giveUp,
-        ...(signal && { signal }),
-        ...(timeoutMs !== undefined && { timeoutMs }),
-        ...(maxMs !== undefined && { maxMs }),
-        ...(onProgress && { onProgress }),
-        ...(headers && { headers }),
-        ...(onId && { onId }),
-      });
-    } catch (error) {
+    const { kind } = this.channel;
+    const headers = kind === 'http' ? this.#headersFor(name, params) : undefined;
+    const encoded = this.#dialect.encode(params, { logLevel: this.#logLevel, answers });
+    const onGiveUp = this.#dialect.giveUp;
+    const sent = this.#line.peer.request(name, encoded, { onGiveUp, signal, timeoutMs, maxMs, onProgress, headers, onId });
+    if (kind !== 'http') return sent;
+    return sent.catch((error: unknown) => {
       // The session is gone for every request, so the conversation is over; a host opens the next.
       if (isParleyError(error, 'session-lost')) void this.#line.peer.close();
       throw error;
-    }
+    });
   }
 
   #headersFor(name: string, params: JsonObject | undefined): Record<string, string> | undefined {
@@ -531,6 +524,12 @@ export class LiveSession implements Session {
     const breach = overLimit('maxLogsPerSecond', allowed + 1, what, allowed);
     this.#source.emit({ type: 'problem', problem: { kind: 'oversized', message: breach.message, breach } });
   }
+}
+
+/** What became of a request, and whether it took rounds of input. */
+interface Performed {
+  readonly answered: Answered;
+  readonly rounds: 'none' | 'some';
 }
 
 interface Produced<T> {

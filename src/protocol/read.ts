@@ -27,6 +27,16 @@ export interface Page<T> {
   readonly nextCursor: string | undefined;
 }
 
+/** The types that optional members have. */
+type MemberTypes = Readonly<Record<string, 'string' | 'object' | 'boolean' | 'number'>>;
+
+const TOOL: MemberTypes = { title: 'string', description: 'string', annotations: 'object', outputSchema: 'object' };
+const PROMPT: MemberTypes = { title: 'string', description: 'string', arguments: 'object' };
+const RESOURCE: MemberTypes = { title: 'string', description: 'string', mimeType: 'string', annotations: 'object' };
+const TOOL_RESULT: MemberTypes = { isError: 'boolean' };
+const PROMPT_RESULT: MemberTypes = { description: 'string' };
+const COMPLETION: MemberTypes = { total: 'number', hasMore: 'boolean' };
+
 /** A reader of one kind of entry: the entry, or why it cannot be used. */
 type ReadEntry<T> = (entry: JsonObject) => T | string;
 
@@ -54,12 +64,7 @@ export function readTools(result: JsonObject): Page<Tool> {
     if (entry['outputSchema'] !== undefined && entry['outputSchema'] !== null && !isObject(entry['outputSchema'])) {
       return 'has an outputSchema that is not an object';
     }
-    return without(entry, {
-      title: 'string',
-      description: 'string',
-      annotations: 'object',
-      outputSchema: 'object',
-    }) as unknown as Tool;
+    return without(entry, TOOL) as unknown as Tool;
   });
 }
 
@@ -74,7 +79,7 @@ export function readPrompts(result: JsonObject): Page<Prompt> {
     ) {
       return 'has arguments without names';
     }
-    return without(entry, { title: 'string', description: 'string', arguments: 'object' }) as unknown as Prompt;
+    return without(entry, PROMPT) as unknown as Prompt;
   });
 }
 
@@ -82,12 +87,7 @@ export function readResources(result: JsonObject): Page<Resource> {
   return readPage(result, 'resources', (entry) => {
     if (!isName(entry['uri'])) return 'has no uri';
     const named = isName(entry['name']) ? entry : { ...entry, name: entry['uri'] };
-    return without(named, {
-      title: 'string',
-      description: 'string',
-      mimeType: 'string',
-      annotations: 'object',
-    }) as unknown as Resource;
+    return without(named, RESOURCE) as unknown as Resource;
   });
 }
 
@@ -95,12 +95,7 @@ export function readResourceTemplates(result: JsonObject): Page<ResourceTemplate
   return readPage(result, 'resourceTemplates', (entry) => {
     if (!isName(entry['uriTemplate'])) return 'has no uriTemplate';
     const named = isName(entry['name']) ? entry : { ...entry, name: entry['uriTemplate'] };
-    return without(named, {
-      title: 'string',
-      description: 'string',
-      mimeType: 'string',
-      annotations: 'object',
-    }) as unknown as ResourceTemplate;
+    return without(named, RESOURCE) as unknown as ResourceTemplate;
   });
 }
 
@@ -110,7 +105,9 @@ export function readCallToolResult(result: JsonObject): CallToolResult {
   if (!Array.isArray(content)) throw violation('a tool result whose content is not an array');
   if (result['content'] === undefined && result['structuredContent'] === undefined)
     throw violation('a tool result without content');
-  return { ...without(result, { isError: 'boolean' }), content: content.filter(isObject) as unknown as ContentBlock[] };
+  const clean = without(result, TOOL_RESULT);
+  if (clean['content'] === content && content.every(isObject)) return clean as unknown as CallToolResult;
+  return { ...clean, content: content.filter(isObject) as unknown as ContentBlock[] };
 }
 
 export function readReadResourceResult(result: JsonObject): ReadResourceResult {
@@ -123,7 +120,7 @@ export function readGetPromptResult(result: JsonObject): GetPromptResult {
   const messages = result['messages'];
   if (!Array.isArray(messages)) throw violation('a prompt without messages');
   const whole = messages.filter((message) => isObject(message) && isObject(message['content']));
-  return { ...without(result, { description: 'string' }), messages: whole };
+  return { ...without(result, PROMPT_RESULT), messages: whole };
 }
 
 export function readCompleteResult(result: JsonObject): CompleteResult {
@@ -131,7 +128,7 @@ export function readCompleteResult(result: JsonObject): CompleteResult {
   const values = isObject(completion) ? completion['values'] : undefined;
   if (!isObject(completion) || !Array.isArray(values)) throw violation('a completion without values');
   const texts = values.filter((value) => typeof value === 'string').slice(0, 100);
-  return { ...result, completion: { ...without(completion, { total: 'number', hasMore: 'boolean' }), values: texts } };
+  return { ...result, completion: { ...without(completion, COMPLETION), values: texts } };
 }
 
 /** Milliseconds a result may be reused: 0 when the server gave no usable `ttlMs`, and never more than a day. */
@@ -154,16 +151,13 @@ function labelOf(entry: unknown): string {
 }
 
 /** `holder` less those members that are there with another type than given; itself when all is well. */
-function without<T extends JsonObject>(
-  holder: T,
-  types: Readonly<Record<string, 'string' | 'object' | 'boolean' | 'number'>>,
-): T {
-  const wrong = Object.entries(types).filter(([key, type]) => {
+function without<T extends JsonObject>(holder: T, types: MemberTypes): T {
+  let rest: Record<string, unknown> | undefined;
+  for (const key in types) {
     const value = holder[key];
-    return value !== undefined && (typeof value !== type || value === null);
-  });
-  if (wrong.length === 0) return holder;
-  const rest: Record<string, unknown> = { ...holder };
-  for (const [key] of wrong) delete rest[key];
-  return rest as T;
+    if (value === undefined || (typeof value === types[key] && value !== null)) continue;
+    rest ??= { ...holder };
+    delete rest[key];
+  }
+  return (rest as T | undefined) ?? holder;
 }

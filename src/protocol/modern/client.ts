@@ -30,12 +30,9 @@ export function modernClient(revision: ModernRevision, terms: ClientTerms): Clie
     adopts: undefined,
     has: (name) => METHODS[name].eras.includes('modern'),
     encode(params, { logLevel, answers }) {
-      const own = params?.['_meta'] === undefined ? meta : { ...metaOf(params), ...meta };
-      return {
-        ...params,
-        ...(answers !== undefined && encodeAnswers(answers)),
-        _meta: logLevel === undefined ? own : { ...own, [metaKey.logLevel]: logLevel },
-      };
+      const given = params?.['_meta'] === undefined ? meta : { ...metaOf(params), ...meta };
+      const _meta = logLevel === undefined ? given : { ...given, [metaKey.logLevel]: logLevel };
+      return answers === undefined ? { ...params, _meta } : { ...params, ...encodeAnswers(answers), _meta };
     },
     headers: (name, params) => standardHeaders(revision, name, params),
     decode: (name, result) => decode(name, result, terms.capabilities),
