@@ -1,6 +1,7 @@
 // The port through which credentials reach requests that go out over HTTP: who holds them answers here for every request, and is
 // shown every refusal before anyone else. The transport knows neither schemes nor tokens.
 import type { IncomingHttpHeaders } from 'node:http';
+import { realSignal } from '../../base/index.ts';
 import { givenBy, type Headers } from './headers.ts';
 import type { HttpAnswer, HttpAsk } from './request.ts';
 
@@ -49,7 +50,8 @@ export async function askAuthorized(
   about: Pick<AuthorizedRequest, 'by' | 'operation'>,
   send: (ask: HttpAsk) => Promise<HttpAnswer>,
 ): Promise<HttpAnswer> {
-  const { method, signal } = ask;
+  const { method } = ask;
+  const signal = realSignal(ask.signal);
   for (let attempt = 1; ; attempt++) {
     let request: AuthorizedRequest = { method, url: ask.url, ...about };
     let sent: Headers = {};

@@ -3,7 +3,7 @@
 // meets them. No request is ever sent twice.
 // @see the specification, "Streamable HTTP", 2026-07-28 and 2025-11-25
 import { isParleyError, ParleyError } from '../../errors.ts';
-import { limitOf, systemClock, type Clock, type Timer } from '../../base/index.ts';
+import { limitOf, Stop, systemClock, type Clock, type Timer } from '../../base/index.ts';
 import {
   abortError,
   isObject,
@@ -54,7 +54,7 @@ export interface HttpTransportOptions extends JsonLimits {
   readonly random?: () => number;
 }
 
-/** How long a server may take to end a stream after the reply, so that the socket can be used again. */
+/** How long a server may take to end a stream after the reply, so that the socket can be used again. At most twice as long. */
 const AFTER_REPLY_MS = 1_000;
 /** What the farewell to a session may take. */
 const FAREWELL_MS = 2_000;
@@ -80,13 +80,11 @@ export function httpTransport(options: HttpTransportOptions): Transport {
 /** A request of ours, from its POST until its reply came and its streams are gone. */
 interface Exchange {
   readonly id: RequestId;
-  readonly control: AbortController;
-  readonly meter: Meter;
-  answered: boolean;
+  readonly control: Stop;
+  /** When its reply came. */
+  answeredAt: number | undefined;
   /** Set while the reply can only come on the standing stream. */
   onAnswered?: () => void;
-  /** Runs from the reply on. */
-  grace?: Timer;
 }
 
 class HttpChannel implements Channel {
@@ -100,6 +98,8 @@ class HttpChannel implements Channel {
   readonly #exchanges = new Map<RequestId, Exchange>();
   /** What else is under way: messages that expect no reply, and the standing stream. */
   readonly #others = new Set<AbortController>();
+  /** Runs while there are exchanges that go on after their reply. */
+  #grace: Timer | undefined;
   readonly #started: Promise<void>;
   #start!: () => void;
   #receiver: Receiver | undefined;
@@ -151,24 +151,22 @@ class HttpChannel implements Channel {
 
   async #request(message: Request, { headers }: SendOptions): Promise<void> {
     this.#checkRoom(this.#exchanges.size);
-    const control = new AbortController();
-    const { maxStreamBytes, maxStreamEvents } = this.#options;
-    const limits = { bytes: limitOf('maxStreamBytes', maxStreamBytes), events: limitOf('maxStreamEvents', maxStreamEvents) };
-    const exchange: Exchange = { id: message.id, control, meter: new Meter(limits, this.#clock), answered: false };
+    const control = new Stop();
+    const exchange: Exchange = { id: message.id, control, answeredAt: undefined };
     this.#exchanges.set(message.id, exchange);
     try {
       // Before a handshake is adopted every request starts anew: it carries no session, and may be given one.
       const adopted = this.#adopted;
       const session = adopted ? this.#session : undefined;
-      const answer = await this.#endpoint.post(message, { signal: control.signal, session, headers });
+      const answer = await this.#endpoint.post(message, { signal: control, session, headers });
       if (!adopted) this.#session = sessionOf(answer);
       await this.#takeAnswer(exchange, answer, session);
     } catch (error) {
       // What happens to the stream after the reply is nobody's concern.
-      if (!exchange.answered) throw error;
+      if (exchange.answeredAt === undefined) throw error;
     } finally {
-      exchange.grace?.cancel();
       this.#exchanges.delete(message.id);
+      if (this.#exchanges.size === 0) this.#stopGrace();
     }
   }
 
@@ -202,31 +200,34 @@ class HttpChannel implements Channel {
     const value = json(text, this.#options);
     if (value === undefined) throw this.#violation('answered with a body that is not JSON');
     this.#deliver(value, exchange, status);
-    if (!exchange.answered) throw this.#violation('answered a request with something that is not its reply');
+    if (exchange.answeredAt === undefined) throw this.#violation('answered a request with something that is not its reply');
   }
 
   /** The request was accepted and has no reply of its own: before 2026-07-28 it may come on the standing stream. */
   #awaitElsewhere(exchange: Exchange): Promise<void> {
     const { control } = exchange;
     return new Promise((resolve, reject) => {
-      if (exchange.answered) return resolve();
+      if (exchange.answeredAt !== undefined) return resolve();
       if (this.#standing !== 'kept') return reject(this.#violation('accepted a request without answering it'));
       exchange.onAnswered = resolve;
-      control.signal.addEventListener('abort', () => reject(control.signal.reason as ParleyError), { once: true });
+      control.addEventListener('abort', () => reject(control.reason));
     });
   }
 
   async #readReplyStream(exchange: Exchange, first: HttpAnswer): Promise<void> {
+    const { maxStreamBytes, maxStreamEvents } = this.#options;
+    const limits = { bytes: limitOf('maxStreamBytes', maxStreamBytes), events: limitOf('maxStreamEvents', maxStreamEvents) };
+    const meter = new Meter(limits, this.#clock);
     const cursor = new Cursor(this.#options);
     for (let answer = first; ; answer = await this.#connect(cursor, exchange.control.signal)) {
       let cut: ParleyError | undefined;
       try {
-        await this.#read(answer, cursor, exchange);
+        await this.#read(answer, cursor, { exchange, meter });
       } catch (error) {
         if (!isParleyError(error, 'server-stopped')) throw error;
         cut = error;
       }
-      if (exchange.answered) return;
+      if (exchange.answeredAt !== undefined) return;
       if (!this.#adopted || cursor.lastEventId === undefined) {
         throw cut ?? new ParleyError('server-stopped', `${this.#target} ended the stream of a request before the reply.`);
       }
@@ -272,14 +273,14 @@ class HttpChannel implements Channel {
   }
 
   /** Delivers what a stream brings, until it ends; without an exchange it is the standing stream. */
-  #read(answer: HttpAnswer, cursor: Cursor, exchange?: Exchange): Promise<void> {
+  #read(answer: HttpAnswer, cursor: Cursor, of?: { readonly exchange: Exchange; readonly meter: Meter }): Promise<void> {
     const reader = {
-      message: (value: unknown) => this.#deliver(value, exchange),
+      message: (value: unknown) => this.#deliver(value, of?.exchange),
       problem: (problem: Problem) => this.#problem(problem),
     };
     const { maxJsonDepth, maxJsonValues } = this.#options;
     const options = { maxMessageBytes: this.#maxMessageBytes, maxJsonDepth, maxJsonValues, cursor, clock: this.#clock };
-    return readEvents(answer, reader, exchange === undefined ? options : { ...options, meter: exchange.meter });
+    return readEvents(answer, reader, of === undefined ? options : { ...options, meter: of.meter });
   }
 
   #problem(problem: Problem): void {
@@ -289,21 +290,36 @@ class HttpChannel implements Channel {
   #deliver(value: unknown, exchange: Exchange | undefined, status = 200): void {
     // A chunk may hold more than the message on which the receiver closed the channel.
     if (this.#ending !== undefined) return;
-    for (const item of Array.isArray(value) ? (value as unknown[]) : [value]) {
-      if (!isObject(item) || 'method' in item) continue;
-      const { id } = item;
-      this.#answered(isRequestId(id) ? this.#exchanges.get(id) : (id ?? null) === null ? exchange : undefined);
-    }
+    if (Array.isArray(value)) for (const item of value as unknown[]) this.#answers(item, exchange);
+    else this.#answers(value, exchange);
     if (exchange === undefined) this.#receiver?.message(value);
     else this.#receiver?.message(value, status === 200 ? { requestId: exchange.id } : { requestId: exchange.id, status });
   }
 
-  #answered(exchange: Exchange | undefined): void {
-    if (exchange === undefined || exchange.answered) return;
-    exchange.answered = true;
-    exchange.onAnswered?.();
-    const reason = new ParleyError('closed', 'The stream of a request went on after the reply.');
-    exchange.grace = this.#clock.after(AFTER_REPLY_MS, () => exchange.control.abort(reason));
+  /** Takes note of the exchange that `item` answers, if it is a reply; without an id it is that of the stream it came on. */
+  #answers(item: unknown, exchange: Exchange | undefined): void {
+    if (!isObject(item) || 'method' in item) return;
+    const { id } = item;
+    const answered = isRequestId(id) ? this.#exchanges.get(id) : (id ?? null) === null ? exchange : undefined;
+    if (answered === undefined || answered.answeredAt !== undefined) return;
+    answered.answeredAt = this.#clock.now();
+    answered.onAnswered?.();
+    this.#grace ??= this.#clock.after(AFTER_REPLY_MS, () => this.#cutAnswered());
+  }
+
+  /** Cuts the exchanges that have gone on for too long since their reply. */
+  #cutAnswered(): void {
+    this.#grace = undefined;
+    const before = this.#clock.now() - AFTER_REPLY_MS;
+    for (const { answeredAt = Infinity, control } of this.#exchanges.values()) {
+      if (answeredAt <= before) control.abort(new ParleyError('closed', 'The stream of a request went on after the reply.'));
+      else if (answeredAt !== Infinity) this.#grace ??= this.#clock.after(AFTER_REPLY_MS, () => this.#cutAnswered());
+    }
+  }
+
+  #stopGrace(): void {
+    this.#grace?.cancel();
+    this.#grace = undefined;
   }
 
   /** Runs `act` with a signal that aborts after `ms`, or when the channel ends. */
@@ -336,6 +352,7 @@ class HttpChannel implements Channel {
   #end(ending: Ending): void {
     if (this.#ending !== undefined) return;
     this.#ending = ending;
+    this.#stopGrace();
     for (const { control } of this.#exchanges.values()) control.abort(ending.error);
     for (const control of this.#others) control.abort(ending.error);
     this.#receiver?.end(ending);

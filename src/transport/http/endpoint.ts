@@ -1,7 +1,7 @@
 // One HTTP address that messages are sent to: which headers go along with a POST, GET or DELETE. Whether there is a session, and
 // what an answer leads to, is decided by the channel.
 import { ParleyError } from '../../errors.ts';
-import type { Clock } from '../../base/index.ts';
+import type { Clock, StopSignal } from '../../base/index.ts';
 import type { Message } from '../../jsonrpc/index.ts';
 import { askAuthorized, type AuthorizedRequest, type Authorizer } from './authorizer.ts';
 import { lowerCased, type HeaderProvider, type Headers } from './headers.ts';
@@ -19,7 +19,7 @@ export interface EndpointOptions {
 
 /** How one message travels. */
 export interface Posting {
-  readonly signal: AbortSignal;
+  readonly signal: StopSignal;
   readonly session?: string | undefined;
   /** Headers of this message alone. */
   readonly headers?: Headers | undefined;
@@ -30,6 +30,7 @@ export interface Posting {
 }
 
 const MAX_SESSION_ID = 1_024;
+const POSTED: Headers = { accept: `application/json, ${EVENT_STREAM}`, 'content-type': 'application/json' };
 
 export class Endpoint {
   readonly target: string;
@@ -57,8 +58,8 @@ export class Endpoint {
   /** POSTs one message and resolves with the answer, whatever its status; the answer's body must be read or discarded. */
   async post(message: Message, posting: Posting): Promise<HttpAnswer> {
     const { signal, session, headersTimeoutMs } = posting;
-    const own = { accept: `application/json, ${EVENT_STREAM}`, 'content-type': 'application/json' };
-    const headers = await this.#headers({ ...lowerCased(posting.headers ?? {}), ...own }, session, signal);
+    const perMessage = posting.headers === undefined ? POSTED : { ...lowerCased(posting.headers), ...POSTED };
+    const headers = this.#headers(await this.#userHeaders(signal), perMessage, session);
     const ask = { method: 'POST', url: posting.url ?? this.#url, headers, body: JSON.stringify(message), signal } as const;
     const about = { by: posting.url === undefined ? 'user' : 'server', operation: operationOf(message) } as const;
     return this.#ask(headersTimeoutMs === undefined ? ask : { ...ask, headersTimeoutMs }, about);
@@ -69,13 +70,13 @@ export class Endpoint {
    * @throws ParleyError what the answer means when it is no event stream, or what `HttpLine.ask` throws
    */
   async openStream(options: {
-    signal: AbortSignal;
+    signal: StopSignal;
     session?: string | undefined;
     lastEventId?: string | undefined;
   }): Promise<HttpAnswer> {
     const { signal, session, lastEventId } = options;
     const resume: Headers = lastEventId === undefined ? {} : { 'last-event-id': lastEventId };
-    const headers = await this.#headers({ accept: EVENT_STREAM, ...resume }, session, signal);
+    const headers = this.#headers(await this.#userHeaders(signal), { accept: EVENT_STREAM, ...resume }, session);
     const answer = await this.#ask({
       method: 'GET',
       url: this.#url,
@@ -90,8 +91,8 @@ export class Endpoint {
   }
 
   /** DELETEs the session; any answer will do. */
-  async endSession(session: string, signal: AbortSignal): Promise<void> {
-    const headers = await this.#headers({}, session, signal);
+  async endSession(session: string, signal: StopSignal): Promise<void> {
+    const headers = this.#headers(await this.#userHeaders(signal), {}, session);
     const answer = await this.#ask({
       method: 'DELETE',
       url: this.#url,
@@ -116,9 +117,9 @@ export class Endpoint {
     return askAuthorized(authorizer, ask, about, (authorized) => this.#line.ask(authorized));
   }
 
-  async #headers(perMessage: Headers, session: string | undefined, signal: AbortSignal): Promise<Headers> {
+  #headers(given: Headers, perMessage: Headers, session: string | undefined): Headers {
     // Some servers refuse whoever does not say what it is.
-    const headers = { 'user-agent': 'parley', ...(await this.#userHeaders(signal)), ...this.#sticky, ...perMessage };
+    const headers = { 'user-agent': 'parley', ...given, ...this.#sticky, ...perMessage };
     return session === undefined ? headers : { ...headers, 'mcp-session-id': session };
   }
 }

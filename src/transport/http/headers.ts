@@ -1,4 +1,5 @@
 // What a user gives a transport that speaks HTTP: the URL and headers of their own, checked before anything is sent.
+import { realSignal, type StopSignal } from '../../base/index.ts';
 import { isParleyError, ParleyError } from '../../errors.ts';
 
 /** Headers for every request, or a function that is asked for them before each one (for credentials that change). */
@@ -10,7 +11,7 @@ export type HeaderFunction = (options: { readonly signal: AbortSignal }) => Prom
 export type Headers = Readonly<Record<string, string>>;
 
 /** Gives the user's headers for one request. */
-export type HeaderProvider = (signal: AbortSignal) => Headers | Promise<Headers>;
+export type HeaderProvider = (signal: StopSignal) => Headers | Promise<Headers>;
 
 const FAILED = 'The function that gives the headers failed; nothing was sent.';
 
@@ -61,12 +62,17 @@ export function headerSource(url: URL, source: HeaderSource = {}): HeaderProvide
     const fixed = { ...basic, ...checked(source) };
     return () => fixed;
   }
-  return async (signal) => ({ ...basic, ...checked(await givenBy(() => source({ signal }), signal, FAILED)) });
+  return async (stop) => {
+    const signal = realSignal(stop);
+    return { ...basic, ...checked(await givenBy(() => source({ signal }), signal, FAILED)) };
+  };
 }
 
 /** The same headers with their names in lower case, so that the same header given twice is one. */
 export function lowerCased(headers: Headers): Headers {
-  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+  const lowered: Record<string, string> = {};
+  for (const name in headers) lowered[name.toLowerCase()] = headers[name] as string;
+  return lowered;
 }
 
 function checked(headers: Headers): Headers {

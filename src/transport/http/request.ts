@@ -6,7 +6,7 @@ import type { Socket } from 'node:net';
 import { pipeline, type Readable } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import { ParleyError } from '../../errors.ts';
-import { LIMITS, overLimit, systemClock, type Clock, type Timer } from '../../base/index.ts';
+import { LIMITS, overLimit, systemClock, type Clock, type StopSignal, type Timer } from '../../base/index.ts';
 import { seconds } from '../../jsonrpc/index.ts';
 
 /** One request to send. */
@@ -19,7 +19,7 @@ export interface HttpAsk {
   readonly credentials?: (url: URL) => Promise<Readonly<Record<string, string>>>;
   readonly body?: string;
   /** Ends the exchange at any point, also while its body is read, and frees the socket. Its reason must be a ParleyError. */
-  readonly signal: AbortSignal;
+  readonly signal: StopSignal;
   /** Milliseconds until the response's headers. Default: no bound but the signal. */
   readonly headersTimeoutMs?: number;
 }
@@ -32,7 +32,8 @@ export interface HttpLineOptions {
 
 /** Idle sockets are dropped well before the 5 s after which common servers drop them, so that no request meets a closing one. */
 const IDLE_MS = 4_000;
-const MAX_IDLE_SOCKETS = 16;
+/** As many as a busy client has requests in flight: what is beyond is closed after its answer and opened anew for the next. */
+const MAX_IDLE_SOCKETS = 64;
 const MAX_REDIRECTS = 3;
 /** 303 is not among them: it says that the request was carried out. */
 const REDIRECTS = [301, 302, 307, 308];
@@ -71,8 +72,8 @@ export class HttpLine {
   async ask(ask: HttpAsk): Promise<HttpAnswer> {
     let url = ask.url;
     for (let hops = 0; ; hops++) {
-      const credentials = await ask.credentials?.(url);
-      const response = await this.#once(url, { ...ask, headers: { ...ask.headers, ...credentials } });
+      const headers = ask.credentials === undefined ? ask.headers : { ...ask.headers, ...(await ask.credentials(url)) };
+      const response = await this.#once(url, headers, ask);
       const answer = new HttpAnswer(response, this.#target, ask.signal, this.#clock);
       const { location } = answer.headers;
       if (location === undefined || !REDIRECTS.includes(answer.status)) return answer;
@@ -90,10 +91,10 @@ export class HttpLine {
     await Promise.all(open.map((socket) => new Promise((resolve) => socket.once('close', resolve))));
   }
 
-  #once(url: URL, ask: HttpAsk): Promise<IncomingMessage> {
-    const { method, headers, signal, headersTimeoutMs } = ask;
+  #once(url: URL, headers: HttpAsk['headers'], ask: HttpAsk): Promise<IncomingMessage> {
+    const { method, body, signal, headersTimeoutMs } = ask;
     return new Promise((resolve, reject) => {
-      if (signal.aborted) return reject(signal.reason as ParleyError);
+      if (signal.aborted) return reject(signal.reason);
       let request: ClientRequest;
       try {
         request = (url.protocol === 'https:' ? https : http).request({
@@ -104,7 +105,7 @@ export class HttpLine {
           port: url.port,
           path: url.pathname + url.search,
           method,
-          headers: ask.body === undefined ? headers : { ...headers, 'content-length': String(Buffer.byteLength(ask.body)) },
+          headers: body === undefined ? headers : { ...headers, 'content-length': String(Buffer.byteLength(body)) },
           insecureHTTPParser: false,
         });
       } catch (cause) {
@@ -154,7 +155,7 @@ export class HttpLine {
         response.once('close', () => signal.removeEventListener('abort', onAbort));
         resolve(response);
       });
-      request.end(ask.body);
+      request.end(body);
     });
   }
 
@@ -209,10 +210,10 @@ export class HttpAnswer {
   readonly mediaType: string;
   readonly #response: IncomingMessage;
   readonly #target: string;
-  readonly #signal: AbortSignal;
+  readonly #signal: StopSignal;
   readonly #clock: Clock;
 
-  constructor(response: IncomingMessage, target: string, signal: AbortSignal, clock: Clock) {
+  constructor(response: IncomingMessage, target: string, signal: StopSignal, clock: Clock) {
     this.status = response.statusCode ?? 0;
     this.headers = response.headers;
     this.mediaType = (response.headers['content-type'] ?? '').split(';', 1)[0]!.trim().toLowerCase();
