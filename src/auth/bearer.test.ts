@@ -183,6 +183,11 @@ describe('a token', () => {
     }
   });
 
+  it('has to be signed in one of the ways that were chosen', async () => {
+    const { gate, from } = await gateOf({ algorithms: ['RS256', 'EdDSA'] });
+    expect(await outcome(gate, bearing(await from.token(HERE)))).toEqual(invalid('The token is not one of the issuer'));
+  });
+
   it('costs one look at the keys, whatever keys are named', async () => {
     const { gate, from } = await gateOf();
     const { privateKey } = await generateKeyPair('ES256');

@@ -716,6 +716,86 @@ describe('other grants', () => {
   });
 });
 
+describe('a user for whom their organisation vouches', () => {
+  const jwt = (claims: object) => ['e30', Buffer.from(JSON.stringify(claims)).toString('base64url'), 'x'].join('.');
+
+  async function vouching(
+    answer: (w: World) => { status?: number; body: Record<string, unknown> },
+    token?: WorldOptions['token'],
+  ) {
+    const asked: URLSearchParams[] = [];
+    const w = await world({
+      ...(token && { token }),
+      routes: {
+        '/idp': ({ body }, response) => {
+          asked.push(new URLSearchParams(body));
+          const { status, body: given } = answer(w);
+          sendJson(response, given, status);
+        },
+      },
+    });
+    const authorizer = w.authorizer({
+      client: { registered: { issuer: w.issuer, clientId: 'c', authentication: { secret: 's' } } },
+      grant: {
+        kind: 'enterprise',
+        provider: { issuer: `${w.issuer}/idp`, tokenEndpoint: `${w.issuer}/idp`, clientId: 'i', idToken: async () => 'id-token' },
+      },
+    });
+    return { w, authorizer, asked };
+  }
+
+  const grant = (assertion: string) => ({
+    body: { access_token: assertion, token_type: 'N_A', issued_token_type: 'urn:ietf:params:oauth:token-type:id-jag' },
+  });
+
+  it('is signed in by an assertion for this issuer and this resource', async () => {
+    let assertion = '';
+    const { w, authorizer, asked } = await vouching(({ issuer }) => grant((assertion = jwt({ aud: issuer }))));
+    expect(await w.call(authorizer)).toEqual({ token: 'token-1' });
+    expect(asked.map((parameters) => Object.fromEntries(parameters))).toEqual([
+      expect.objectContaining({
+        grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
+        requested_token_type: 'urn:ietf:params:oauth:token-type:id-jag',
+        subject_token: 'id-token',
+        subject_token_type: 'urn:ietf:params:oauth:token-type:id_token',
+        audience: w.issuer,
+        resource: w.url,
+        client_id: 'i',
+      }),
+    ]);
+    expect(w.tokenRequests.map((parameters) => [parameters.get('grant_type'), parameters.get('assertion')])).toEqual([
+      ['urn:ietf:params:oauth:grant-type:jwt-bearer', assertion],
+    ]);
+    expect(w.visits).toHaveLength(0);
+  });
+
+  it.each<[string, () => { status?: number; body: Record<string, unknown> }, string, string]>([
+    ['refuses', () => ({ status: 400, body: { error: 'access_denied' } }), 'auth-required', 'access_denied'],
+    ['vouches towards another issuer', () => grant(jwt({ aud: 'https://other.example' })), 'protocol-violation', 'but not for'],
+    ['gives something that is no assertion', () => grant('opaque'), 'protocol-violation', 'but not for'],
+    [
+      'gives a token of another kind',
+      () => ({ body: { ...grant(jwt({})).body, issued_token_type: 'urn:ietf:params:oauth:token-type:access_token' } }),
+      'protocol-violation',
+      'but not for',
+    ],
+  ])('is not signed in when the identity provider %s', async (_, answer, code, message) => {
+    const { w, authorizer, asked } = await vouching(answer);
+    await expect(w.call(authorizer)).rejects.toMatchObject({ code, message: expect.stringContaining(message) });
+    expect([asked.length, w.tokenRequests.length]).toEqual([1, 0]);
+  });
+
+  it('is not signed in with an assertion that the issuer does not take, which is not tried twice', async () => {
+    const refusing = () => ({ status: 400, body: { error: 'invalid_grant' } });
+    const { w, authorizer, asked } = await vouching(({ issuer }) => grant(jwt({ aud: issuer })), refusing);
+    await expect(w.call(authorizer)).rejects.toMatchObject({
+      code: 'auth-required',
+      message: expect.stringContaining('invalid_grant'),
+    });
+    expect([asked.length, w.tokenRequests.length, w.visits.length]).toEqual([1, 1, 0]);
+  });
+});
+
 describe('a client', () => {
   it('is the one that its own document describes where the server knows such', async () => {
     const w = await world({ server: () => ({ client_id_metadata_document_supported: true }) });
