@@ -1,3 +1,4 @@
+export type { Identity } from '../jsonrpc/index.ts';
 export { ask, type Ask } from './ask.ts';
 export type { Completer, Completers, CompletionContext, Completions } from './completion.ts';
 export type { AskOptions, Context, RequestInfo } from './context.ts';

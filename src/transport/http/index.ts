@@ -1,3 +1,4 @@
+export type { Identity } from '../../jsonrpc/index.ts';
 export { createHttpListener, type HttpListener, type HttpListenerOptions } from './server.ts';
 export type { ListenOptions } from './listen.ts';
 export type { Admission, Arrival, AskedMethod, Gate, GateRefusal } from './gate.ts';
