@@ -18,6 +18,7 @@ export {
   type ChainFault,
   type ChainVerdict,
 } from './audit-chain.ts';
+export { auditRecords, verifyAudit } from './verify.ts';
 export type {
   Approval,
   ApprovalDecision,

@@ -32,7 +32,7 @@ export interface MemoryStoreOptions {
 /** Records of the audit, and calls and tickets that are over, each; the oldest go first. */
 const MAX_ROWS = 10_000;
 
-/** Returns an empty store. */
+/** Returns an empty store. Its audit is whole until its bounds make it forget the beginning. */
 export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
   const { auditKey = randomBytes(32), limits = {}, now = Date.now } = options;
   const facts = createFacts(limits);
@@ -80,7 +80,9 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
   };
   const inForce = () => {
     const at = now();
-    return [...grants.values()].filter(({ usesLeft = 1, expiresAt = Infinity }) => usesLeft > 0 && expiresAt > at);
+    return [...grants.values()]
+      .filter(({ usesLeft = 1, expiresAt = Infinity }) => usesLeft > 0 && expiresAt > at)
+      .sort((a, b) => a.at - b.at);
   };
   const newGrant = (grant: Grant): Grant => {
     refuseTaken(grants, grant.id);

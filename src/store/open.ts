@@ -56,13 +56,13 @@ export interface OpenStoreOptions extends StoreOptions {
 }
 
 /**
- * Opens the store that an address names: `memory:`, `postgres://…`, `sqlite:FILE`, or a file.
+ * Opens the store that an address names: `memory:`, `postgres://…` (also with `?schema=NAME`), `sqlite:FILE`, or a file.
  * @throws ParleyError `config-invalid` when it is none of these; otherwise as the others do
  */
 export async function openStore(address: string, options: OpenStoreOptions): Promise<Store> {
   const { base = process.cwd(), ...rest } = options;
   if (address === 'memory:') return createMemoryStore(rest);
-  if (/^postgres(ql)?:\/\//.test(address)) return openPostgresStore({ ...rest, connectionString: address });
+  if (/^postgres(ql)?:\/\//.test(address)) return openPostgresStore({ ...rest, ...schemaOf(address) });
   const file = address.replace(/^sqlite:/, '');
   // One letter is a drive.
   if (file === '' || /^[a-z][a-z0-9+.-]+:/i.test(file)) {
@@ -70,6 +70,16 @@ export async function openStore(address: string, options: OpenStoreOptions): Pro
     throw new ParleyError('config-invalid', message);
   }
   return openSqliteStore({ ...rest, file: resolve(base, file) });
+}
+
+/** Takes the schema out of the address, where it is not the driver's. */
+function schemaOf(address: string): Pick<PostgresStoreOptions, 'connectionString' | 'schema'> {
+  if (!URL.canParse(address)) throw new ParleyError('config-invalid', 'The address of the PostgreSQL store is not a URL.');
+  const url = new URL(address);
+  const schema = url.searchParams.get('schema');
+  if (schema === null) return { connectionString: address };
+  url.searchParams.delete('schema');
+  return { connectionString: url.href, schema };
 }
 
 function checkKey(key: Uint8Array): void {

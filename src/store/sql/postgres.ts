@@ -31,8 +31,18 @@ export interface PostgresOptions {
   readonly schema: string;
 }
 
-/** Connects, makes the schema where there is none, and brings it up to date. */
+/**
+ * Connects, makes the schema where there is none, and brings it up to date.
+ * @throws ParleyError `config-invalid` when the address is none; `store-unavailable` when the database cannot be used
+ */
 export async function openPostgres(options: PostgresOptions): Promise<Engine> {
+  try {
+    // Reads the address, and does nothing yet.
+    new pg.Client({ connectionString: options.connectionString });
+  } catch (error) {
+    const message = 'The address of the PostgreSQL store cannot be read. It is like postgres://user@host:5432/database.';
+    throw new ParleyError('config-invalid', message, { cause: error });
+  }
   const engine = new Postgres(options);
   try {
     await engine.prepare();
