@@ -70,6 +70,12 @@ export const ERRORS = {
     exit: 4,
     http: 502,
   },
+  'sandbox-unavailable': {
+    summary: 'The server must run in a sandbox, and none can be made here.',
+    remedy: 'Install bubblewrap where it works, or change the `sandbox` setting of the server.',
+    exit: 6,
+    http: 503,
+  },
   'not-mcp': {
     summary: 'Something answered, but not in MCP.',
     remedy: 'Check the command or URL: it may be a web page or another program.',

@@ -10,6 +10,8 @@ export {
   stdioServerChannel,
   stdioTransport,
   type LineLimits,
+  type SandboxOptions,
+  type SandboxStatus,
   type ShutdownTimes,
   type StdioChannel,
   type StdioOptions,

@@ -9,6 +9,7 @@ import { isMainThread } from 'node:worker_threads';
 import { sleep, type Clock, type Log } from '../../base/index.ts';
 import { isParleyError, ParleyError } from '../../errors.ts';
 import { abortError } from '../../jsonrpc/index.ts';
+import { withoutStrays } from './descriptors.ts';
 import { createFamily, MARK, type Family } from './family.ts';
 import { cannotStart, locate, WHY_NOT_EXECUTABLE, WHY_NOT_FOUND } from './locate.ts';
 import { LogFile } from './log-file.ts';
@@ -89,18 +90,18 @@ export async function startChild(options: ChildOptions): Promise<Child> {
 
 function start(launch: Launch, { cwd, env }: Surroundings, family: Family): Promise<Process> {
   return new Promise((resolve, reject) => {
-    const started = withPrivateFiles(() =>
+    const begin = (more: readonly (number | 'ignore')[]) =>
       spawn(launch.command, launch.args, {
         ...(cwd === undefined ? {} : { cwd }),
         env,
-        stdio: ['pipe', 'pipe', 'pipe'],
+        stdio: ['pipe', 'pipe', 'pipe', ...more],
         shell: false,
         windowsHide: true,
         windowsVerbatimArguments: launch.verbatim,
         // A session and group of its own: no terminal, no Ctrl-C from ours, and one target for signals.
         detached: process.platform !== 'win32',
-      }),
-    );
+      }) as Process;
+    const started = withPrivateFiles(() => withoutStrays(begin));
     if (started.pid !== undefined) family.begin(started.pid);
     started.once('error', reject);
     started.once('spawn', () => {

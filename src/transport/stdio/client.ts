@@ -19,6 +19,7 @@ import { startChild, type Child, type ShutdownTimes } from './child.ts';
 import { commandLine } from './command-line.ts';
 import { childEnvironment } from './environment.ts';
 import { Line, type LineLimits } from './line.ts';
+import { confine, type SandboxOptions, type SandboxStatus } from './sandbox.ts';
 import { Watch } from './watch.ts';
 
 export interface StdioOptions extends LineLimits {
@@ -30,6 +31,8 @@ export interface StdioOptions extends LineLimits {
   readonly cwd?: string;
   /** True for an empty folder of its own to start in, which goes with the process, where no `cwd` is given. Default false: ours. */
   readonly privateCwd?: boolean;
+  /** What it may reach. Default: whatever this user may. */
+  readonly sandbox?: SandboxOptions;
   /** A file that the server's standard error is appended to; it is moved to `….1` at 5 MiB. */
   readonly logFile?: string;
   readonly log?: Log;
@@ -51,6 +54,8 @@ export interface StdioTransport extends Transport {
 /** A line to a server process. */
 export interface StdioChannel extends Channel {
   readonly pid: number;
+  /** Whether the process runs in a sandbox. */
+  readonly sandbox: SandboxStatus;
   /** The last 256 KiB of what the process wrote to its standard error. Untrusted. */
   stderr(): string;
 }
@@ -69,9 +74,12 @@ export function stdioTransport(options: StdioOptions): StdioTransport {
     target: commandLine(options.command, options.args ?? []),
     async open({ signal }: OpenOptions = {}) {
       const { command, args = [], cwd, privateCwd = false, logFile, log = silent, shutdown = {}, clock = systemClock } = options;
-      const env = childEnvironment({ declared: options.env });
-      const child = await startChild({ command, args, env, cwd, privateCwd, logFile, log, shutdown, clock, signal });
-      const channel = new ProcessChannel(child, options);
+      const asked = { command, args, env: childEnvironment({ declared: options.env }), cwd };
+      const { status, ...confined } = await confine(asked, options.sandbox);
+      // In a sandbox it is placed by that, and its folder may be seen only there.
+      const where = status.sandboxed ? { cwd: undefined, privateCwd: false } : { cwd, privateCwd };
+      const child = await startChild({ ...confined, ...where, logFile, log, shutdown, clock, signal });
+      const channel = new ProcessChannel(child, status, options);
       if (signal?.aborted === true) {
         await channel.close();
         throw abortError(signal, `Starting "${basename(command)}"`);
@@ -84,6 +92,7 @@ export function stdioTransport(options: StdioOptions): StdioTransport {
 class ProcessChannel implements StdioChannel {
   readonly kind = 'stdio';
   readonly pid: number;
+  readonly sandbox: SandboxStatus;
   readonly #name: string;
   readonly #child: Child;
   readonly #line: Line;
@@ -100,9 +109,10 @@ class ProcessChannel implements StdioChannel {
   #lingering = false;
   #news = 0;
 
-  constructor(child: Child, options: StdioOptions) {
+  constructor(child: Child, sandbox: SandboxStatus, options: StdioOptions) {
     const { clock = systemClock, lingerMs = 200 } = options;
     this.pid = child.pid;
+    this.sandbox = sandbox;
     this.#name = basename(options.command);
     this.#child = child;
     this.#maxNoiseLines = limitOf('maxNoiseLines', options.maxNoiseLines);

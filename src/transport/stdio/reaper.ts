@@ -1,14 +1,16 @@
 // Cleans up after this process however it ends, also when it is killed: a shell that waits for the end of its input and then
 // ends the servers that are left. It runs only while servers do, and knows them by more than a number that may be another's.
-import { spawn, type ChildProcess } from 'node:child_process';
+import { spawn, type ChildProcessByStdio } from 'node:child_process';
 import { Socket } from 'node:net';
+import type { Writable } from 'node:stream';
+import { withoutStrays } from './descriptors.ts';
 
 /**
  * Arguments: the beginning of the mark that all our servers carry, and where the processes are listed (/proc, on Linux).
  * Input: `+ N`, a server is about to start; `= N PID START`, it has; `- N`, it is over and nothing of it is left.
  * What is left at the end of the input is asked to end, and after two seconds is killed.
  */
-export const REAPER_SCRIPT = `
+export const REAPER_SCRIPT: string = `
 trap '' HUP INT TERM
 mark=$1 proc=$2 list=' '
 
@@ -75,9 +77,9 @@ find_kin() { if [ -r "$proc/self/stat" ]; then find_on_linux; else find_groups; 
 
 find_kin
 kill -s TERM -- $kin
-for round in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+for round in 1 2 3 4 5 6 7 8; do
   [ "$kin" = ' ' ] && exit
-  sleep 0.1 || sleep 1
+  sleep 0.25 || sleep 1
   find_kin
 done
 for round in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
@@ -94,7 +96,7 @@ export class Reaper {
   readonly #mark: string;
   /** The last line said of each server that is not over. */
   readonly #lines = new Map<number, string>();
-  #shell: ChildProcess | undefined;
+  #shell: ChildProcessByStdio<Writable, null, null> | undefined;
   #starts = 0;
 
   /** `mark`: what the environment of every server holds. */
@@ -115,9 +117,9 @@ export class Reaper {
   /** The server is over. With the last one the reaper ends too. */
   forget(server: number): void {
     if (!this.#lines.delete(server)) return;
-    this.#shell?.stdin?.write(`- ${String(server)}\n`);
+    this.#shell?.stdin.write(`- ${String(server)}\n`);
     if (this.#lines.size > 0) return;
-    this.#shell?.stdin?.end();
+    this.#shell?.stdin.end();
     this.#shell = undefined;
   }
 
@@ -126,18 +128,20 @@ export class Reaper {
     if (process.platform === 'win32') return;
     this.#lines.set(server, line);
     if (this.#shell === undefined) this.#start();
-    else this.#shell.stdin?.write(`${line}\n`);
+    else this.#shell.stdin.write(`${line}\n`);
   }
 
   #start(): void {
     if (this.#starts >= MAX_STARTS) return;
-    const shell = spawn('/bin/sh', ['-c', REAPER_SCRIPT, 'parley-reaper', this.#mark, '/proc'], {
-      stdio: ['pipe', 'ignore', 'ignore'],
-      // Nothing that ends our terminal or our group reaches it, and it keeps no folder busy.
-      detached: true,
-      cwd: '/',
-      env: { PATH: '/usr/bin:/bin:/usr/sbin:/sbin', LC_ALL: 'C' },
-    });
+    const begin = (more: readonly (number | 'ignore')[]) =>
+      spawn('/bin/sh', ['-c', REAPER_SCRIPT, 'parley-reaper', this.#mark, '/proc'], {
+        stdio: ['pipe', 'ignore', 'ignore', ...more],
+        // Nothing that ends our terminal or our group reaches it, and it keeps no folder busy.
+        detached: true,
+        cwd: '/',
+        env: { PATH: '/usr/bin:/bin:/usr/sbin:/sbin', LC_ALL: 'C' },
+      }) as ChildProcessByStdio<Writable, null, null>;
+    const shell = withoutStrays(begin);
     this.#shell = shell;
     shell.stdin.on('error', () => {
       // It is gone, which is noticed below.
