@@ -5,10 +5,17 @@ import { createFeed, systemClock, type Clock, type Feed, type Limits } from '../
 import { connect, createCache, type InputHandlers, type News, type Session } from '../client/index.ts';
 import { abortError } from '../jsonrpc/index.ts';
 import type { Revision } from '../protocol/index.ts';
-import type { Authorizer } from '../transport/index.ts';
+import type { Authorizer, SandboxStatus, StdioChannel } from '../transport/index.ts';
 import type { JournalRecord, Store } from '../store/index.ts';
 import { createGrants, denyAll, queueApprover, ticketed, type Approver, type CallIntent } from './approval/index.ts';
-import { expandServer, type HostConfig, type ServerConfig, type ServerDefinition, type Surroundings } from './config/index.ts';
+import {
+  expandServer,
+  ownFolders,
+  type HostConfig,
+  type ServerConfig,
+  type ServerDefinition,
+  type Surroundings,
+} from './config/index.ts';
 import { Connection, Lister, openTransport, type ConnectionState } from './connections/index.ts';
 import { filledIn, identify, type ServerIdentity } from './identity/index.ts';
 import { createLockCheck, type Lock, type LockCheck } from './lock/index.ts';
@@ -79,6 +86,8 @@ export interface ServerStatus {
   readonly state: ConnectionState;
   /** True once its first lists are in, or it is known that there will be none for now. */
   readonly settled: boolean;
+  /** Of a server that is ready and that we started: whether it runs in a sandbox. */
+  readonly sandbox?: SandboxStatus;
 }
 
 export interface Host extends Router, AsyncDisposable {
@@ -203,7 +212,8 @@ export function openHost(options: HostOptions): Host {
     const server = await expandServer(definition, { ...surroundings, signal });
     const remembered = revisions.get(name);
     const authorizer = signsItself(server) ? undefined : await options.authorizer?.(server);
-    const session = await connect(openTransport(server, { logDir, limits, authorizer }), {
+    const hide = Object.values(ownFolders(surroundings));
+    const session = await connect(openTransport(server, { logDir, limits, authorizer, hide }), {
       signal,
       clock,
       cache,
@@ -333,6 +343,7 @@ export function openHost(options: HostOptions): Host {
         definition,
         state: connection.state,
         settled,
+        ...sandboxOf(connection.state),
       }));
     },
     drift,
@@ -351,4 +362,9 @@ export function openHost(options: HostOptions): Host {
 /** True for a server that is sent credentials of its own, or is no server at a URL. */
 function signsItself(server: ServerConfig): boolean {
   return server.kind !== 'http' || Object.keys(server.headers).some((name) => name.toLowerCase() === 'authorization');
+}
+
+function sandboxOf(state: ConnectionState): Pick<ServerStatus, 'sandbox'> {
+  if (state.type !== 'ready' || state.session.channel.kind !== 'stdio') return {};
+  return { sandbox: (state.session.channel as StdioChannel).sandbox };
 }

@@ -66,7 +66,7 @@ describe('parley mcp', () => {
       parley('--json', 'mcp', 'get', 'odd'),
     ]);
     expect(tools.stdout).toBe('odd/echo  The tool echo.\nodd/slow  The tool slow.\n');
-    expect(list.stdout).toMatch(/^✓ {2}odd {2}.* connected, 2025-06-18, 2 tools\n1\/1 connected\n$/);
+    expect(list.stdout).toMatch(/^✓ {2}odd {2}.* connected, 2025-06-18, 2 tools, not sandboxed\n1\/1 connected\n$/);
     expect(got.stdout).toMatch(/from +mcpServers\.odd in .*parley\.jsonc \(user\)/);
     expect(got.stdout).toMatch(/calls itself +odd 1\n/);
     expect(json.json).toMatchObject({ name: 'odd', state: 'ready', revision: '2025-06-18', trusted: false });
@@ -171,7 +171,9 @@ describe('parley mcp', () => {
     await parley('mcp', 'add', 'well', ...marks(), '--', ...command());
     expect(await parley('mcp', 'doctor')).toMatchObject({
       code: 0,
-      stdout: expect.stringMatching(/^configuration: well\n✓ well: connected, 2025-06-18, 2 tools\n$/) as string,
+      stdout: expect.stringMatching(
+        /^configuration: well\n✓ well: connected, 2025-06-18, 2 tools, not sandboxed \(its settings do not ask for it\)\n$/,
+      ) as string,
     });
     await parley('mcp', 'add', 'gone', '--', 'parley-no-such-command');
     await parley('mcp', 'add', 'strange', ...marks(), '--', ...command('alien'));

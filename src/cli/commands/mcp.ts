@@ -22,6 +22,7 @@ import {
 import { exitCode, exitOfError } from '../exit.ts';
 import { columns, markdownTable } from '../output.ts';
 import type { Run } from '../run.ts';
+import { sandboxJson, saySandbox } from '../sandbox.ts';
 import { addLoginCommands, forgetUnused } from './login.ts';
 import { errorOf, sayState, serverNamed, withHost, type Workspace } from '../workspace.ts';
 
@@ -155,14 +156,16 @@ async function list(workspace: Workspace, connect: boolean): Promise<number> {
         status.state.type === 'ready' ? '✓' : '✗',
         status.name,
         target(describeServer(status.definition)),
-        status.state.type === 'ready' ? `${sayState(status)}, ${offers}` : sayState(status),
+        status.state.type === 'ready'
+          ? [sayState(status), offers, saySandbox(status, 'short') ?? []].flat().join(', ')
+          : sayState(status),
       ]),
       ...disabled.map((server) => ['-', server.name, target(server), 'disabled']),
     ];
     printer.result({
       json: {
         servers: [
-          ...rows.map(({ status }) => ({ ...describeServer(status.definition), ...stateJson(status) })),
+          ...rows.map(({ status }) => ({ ...describeServer(status.definition), ...stateJson(status), ...sandboxJson(status) })),
           ...disabled.map((server) => ({ ...server, state: 'disabled' })),
         ],
       },
@@ -234,11 +237,18 @@ async function get(workspace: Workspace, name: string): Promise<number> {
     const [status] = host.servers as [ServerStatus];
     const info = status.state.type === 'ready' ? status.state.session.server.info : undefined;
     workspace.printer.result({
-      json: { ...description, trusted: server.trusted, reviewedTools: server.reviewedTools, ...stateJson(status) },
+      json: {
+        ...description,
+        trusted: server.trusted,
+        reviewedTools: server.reviewedTools,
+        ...stateJson(status),
+        ...sandboxJson(status),
+      },
       text: () =>
         columns([
           ...facts,
           ['state', sayState(status)],
+          ...[saySandbox(status, 'full') ?? []].flat().map((text) => ['sandbox', text]),
           ...(info === undefined ? [] : [['calls itself', oneLine(`${info.name} ${info.version}`, 80)]]),
           ['offers', offersOf(host.registry.snapshot.servers, name)],
         ]),
@@ -377,6 +387,7 @@ async function doctor(workspace: Workspace, name: string | undefined): Promise<n
           name: status.name,
           healthy,
           ...stateJson(status),
+          ...sandboxJson(status),
           rejected,
           stale,
         })),
@@ -385,7 +396,13 @@ async function doctor(workspace: Workspace, name: string | undefined): Promise<n
         [
           `configuration: ${broken === 0 ? 'well' : `${broken} errors, listed above`}`,
           ...reports.flatMap(({ status, rejected, stale, healthy }) => [
-            `${healthy ? '✓' : '✗'} ${status.name}: ${sayState(status)}${healthy ? `, ${offersOf(host.registry.snapshot.servers, status.name)}` : ''}`,
+            `${healthy ? '✓' : '✗'} ${status.name}: ${[
+              sayState(status),
+              ...(healthy ? [offersOf(host.registry.snapshot.servers, status.name)] : []),
+              saySandbox(status, 'full') ?? [],
+            ]
+              .flat()
+              .join(', ')}`,
             ...stale.map((why) => `    a list could not be read: ${oneLine(why, 200)}`),
             ...rejected.map((entry) => `    left out: ${oneLine(entry.name, 80)}, which ${oneLine(entry.why, 160)}`),
           ]),

@@ -1,6 +1,6 @@
 // A server as it may be printed, logged and shown to a person who is to trust it: what was written, never what was filled in,
 // and no value of a variable, a header, a query or a user name in a URL.
-import type { HttpLaunch, ServerDefinition, Source } from './shape.ts';
+import type { HttpLaunch, SandboxSettings, ServerDefinition, Source } from './shape.ts';
 
 /** Safe to print apart from control characters, which the output has to escape: a project's author wrote these texts. */
 export type ServerDescription = {
@@ -13,6 +13,8 @@ export type ServerDescription = {
       readonly command: string;
       readonly args: readonly string[];
       readonly cwd?: string;
+      readonly privateCwd?: boolean;
+      readonly sandbox?: SandboxSettings;
       readonly env: readonly string[];
     }
   | {
@@ -36,8 +38,8 @@ export function describeServer(server: ServerDefinition): ServerDescription {
       headers: Object.keys(written.headers),
     };
   }
-  const { command, args, cwd, env } = written;
-  return { ...common, kind: 'stdio', command, args, ...(cwd !== undefined && { cwd }), env: Object.keys(env) };
+  const { env, ...launch } = written;
+  return { ...common, ...launch, env: Object.keys(env) };
 }
 
 /**

@@ -1,5 +1,6 @@
 // From a server as written to a server ready to open. Do this only once the server may be launched, and never print the result.
-import { isAbsolute, resolve } from 'node:path';
+import { existsSync, realpathSync } from 'node:fs';
+import { isAbsolute, relative, resolve, sep } from 'node:path';
 import { ParleyError } from '../../errors.ts';
 import { quoted } from './diagnostic.ts';
 import { expand, type Reference, references, variable } from './expand.ts';
@@ -41,6 +42,7 @@ export async function expandServer(server: ServerDefinition, surroundings: Surro
     const ready = filled(text, fault);
     const problem = problemOf(ready, field);
     if (problem !== undefined) throw fault(problem);
+    if (field[0] === 'sandbox') return placeInSandbox(ready, surroundings.workspaceFolder, fault);
     return field[0] === 'cwd' && !isAbsolute(ready) ? resolve(surroundings.workspaceFolder, ready) : ready;
   });
   if (server.oauth === undefined) return { ...server, ...launch };
@@ -50,6 +52,16 @@ export async function expandServer(server: ServerDefinition, surroundings: Surro
       details: { server: server.name },
     });
   return { ...server, ...launch, oauth: mapOAuthTexts(server.oauth, (text, key) => filled(text, about(key))) };
+}
+
+/** The full path. What a project holds must not lead out of it by way of a link. */
+function placeInSandbox(path: string, root: string, fault: (message: string) => ParleyError): string {
+  const full = resolve(root, path);
+  const outside = (inner: string, outer: string) => relative(outer, inner).split(sep)[0] === '..';
+  if (!outside(full, root) && existsSync(full) && outside(realpathSync(full), realpathSync(root))) {
+    throw fault(`${quoted(path)} is a link to a place outside of the project. Name that place itself, if you mean it.`);
+  }
+  return full;
 }
 
 /** What to say of each variable that the launch needs and the environment does not have. Looks at names only. */

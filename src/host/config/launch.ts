@@ -64,7 +64,11 @@ function mismatch(type: Type | undefined, urlKey: string | undefined, hasCommand
 }
 
 /** Where a text of a launch stands: a key, and the name or index under it. */
-export type Field = readonly ['command' | 'cwd' | 'url'] | readonly ['args', number] | readonly ['env' | 'headers', string];
+export type Field =
+  | readonly ['command' | 'cwd' | 'url']
+  | readonly ['args', number]
+  | readonly ['env' | 'headers', string]
+  | readonly ['sandbox', 'read' | 'write', number];
 
 /** The launch with `change` applied to every text that may hold placeholders, in a fixed order. */
 export function mapTexts(launch: Launch, change: (text: string, field: Field) => string): Launch {
@@ -79,6 +83,13 @@ export function mapTexts(launch: Launch, change: (text: string, field: Field) =>
     args: launch.args.map((arg, at) => change(arg, ['args', at])),
     env: mapValues('env', launch.env),
     ...(launch.cwd !== undefined && { cwd: change(launch.cwd, ['cwd']) }),
+    ...(launch.sandbox !== undefined && {
+      sandbox: {
+        ...launch.sandbox,
+        read: launch.sandbox.read.map((path, at) => change(path, ['sandbox', 'read', at])),
+        write: launch.sandbox.write.map((path, at) => change(path, ['sandbox', 'write', at])),
+      },
+    }),
   };
 }
 
@@ -99,6 +110,7 @@ export function problemOf(text: string, field: Field): string | undefined {
       return undefined;
     case 'command':
     case 'cwd':
+    case 'sandbox':
       return text.trim() === '' ? `"${key}" is empty.` : undefined;
     case 'env':
       return /^[^=\0$\s]+$/.test(name) ? undefined : `${quoted(name)} is not a name a variable can have.`;

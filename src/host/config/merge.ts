@@ -3,8 +3,9 @@ import { didYouMean } from '../../base/index.ts';
 import { quoted } from './diagnostic.ts';
 import { missingVariables } from './expand-server.ts';
 import type { Entry, Sections } from './sections.ts';
-import type { HostConfig, HostSettings, Rules, Scope, ServerDefinition, ServerSettings } from './shape.ts';
+import type { HostConfig, HostSettings, LaunchSettings, Rules, Scope, ServerDefinition, ServerSettings } from './shape.ts';
 
+type Settings = Partial<ServerSettings> & LaunchSettings;
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Whose settings for one server prevail over whose. Unlike names, which a project may take from the user, settings follow trust. */
@@ -82,7 +83,14 @@ function define(
   host: HostSettings,
 ): ServerDefinition {
   const layers = [winner, ...additions].sort((a, b) => SETTING_RANK[a.source.scope] - SETTING_RANK[b.source.scope]);
-  const settings = layers.reduce<Partial<ServerSettings>>((below, layer) => ({ ...below, ...trustedPart(layer, winner) }), {});
+  const { sandbox, privateCwd, ...settings } = layers.reduce<Settings>(
+    (below, layer) => ({ ...below, ...trustedPart(layer, winner, below) }),
+    {},
+  );
+  const isSet = sandbox !== undefined || privateCwd !== undefined;
+  if (launch.kind === 'http' && isSet) {
+    winner.document.report('notice', winner.path, `"sandbox" and "privateCwd" of ${quoted(winner.name)} mean nothing for a URL.`);
+  }
   return {
     enabled: true,
     trusted: false,
@@ -94,14 +102,18 @@ function define(
     ...settings,
     name: winner.name,
     source: winner.source,
-    written: launch,
+    // Not as settings: whoever trusts a server trusts it as it is confined.
+    written:
+      launch.kind === 'http'
+        ? launch
+        : { ...launch, ...(privateCwd === true && { privateCwd }), ...(typeof sandbox === 'object' && { sandbox }) },
   };
 }
 
 /** Trust that the user gave to a name in every project does not pass to whatever a project calls by that name. */
-function trustedPart(layer: Entry, winner: Entry): Partial<ServerSettings> {
+function trustedPart(layer: Entry, winner: Entry, below: Settings): Settings {
   if (layer.source.scope !== 'user' || winner.source.scope !== 'project') return layer.settings;
-  const { trusted, reviewedTools, oauth, private: marked, ...rest } = layer.settings;
+  const { trusted, reviewedTools, oauth, private: marked, sandbox, ...rest } = layer.settings;
   if (trusted === true || reviewedTools !== undefined || oauth !== undefined || marked === false) {
     const why = 'this project defines a server of that name itself. Set them in your own settings for this project (local scope)';
     layer.document.report(
@@ -110,7 +122,10 @@ function trustedPart(layer: Entry, winner: Entry): Partial<ServerSettings> {
       `"trusted", "reviewedTools", "oauth" and a "private" of false of ${quoted(layer.name)} are ignored here: ${why}.`,
     );
   }
-  return marked === true ? { ...rest, private: true } : rest;
+  // The rooms that the user opened for a server of his own are not the project's either.
+  const opened = typeof below.sandbox === 'object' ? below.sandbox : { read: [], write: [], network: false };
+  const confined = typeof sandbox === 'object' ? { sandbox: { ...opened, mode: sandbox.mode } } : {};
+  return { ...rest, ...confined, ...(marked === true && { private: true }) };
 }
 
 function mergeHostSettings(sections: readonly Sections[], defaults: HostSettings): HostSettings {

@@ -28,18 +28,27 @@ export interface ConfigPaths {
 
 /** The paths that hold for a standpoint. Variables of XDG count only when they are absolute, as its specification says. */
 export function configPaths({ cwd, env, home }: Standpoint): ConfigPaths {
-  const base = (variable: string, ...fallback: string[]) => {
-    const value = env[variable];
-    return join(value !== undefined && isAbsolute(value) ? value : join(home, ...fallback), 'parley');
-  };
   const root = projectRoot(resolve(cwd));
-  const config = base('XDG_CONFIG_HOME', '.config');
+  const { config, stateDir, cacheDir } = ownFolders({ env, home });
   return {
     root,
     mcpFile: join(root, '.mcp.json'),
     projectFile: join(root, '.parley', 'parley.jsonc'),
     userFile: join(config, 'parley.jsonc'),
     localFile: join(config, 'projects', `${localName(root)}.jsonc`),
+    stateDir,
+    cacheDir,
+  };
+}
+
+/** Where Parley keeps what is the user's, and no server's. */
+export function ownFolders({ env, home }: Omit<Standpoint, 'cwd'>) {
+  const base = (variable: string, ...fallback: string[]) => {
+    const value = env[variable];
+    return join(value !== undefined && isAbsolute(value) ? value : join(home, ...fallback), 'parley');
+  };
+  return {
+    config: base('XDG_CONFIG_HOME', '.config'),
     stateDir: base('XDG_STATE_HOME', '.local', 'state'),
     cacheDir: base('XDG_CACHE_HOME', '.cache'),
   };

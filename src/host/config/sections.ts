@@ -9,7 +9,7 @@ import { describesLaunch, eachText, LAUNCH_KEYS, looksLikeServer, readLaunch } f
 import { cleanServerName, isServerName } from './name.ts';
 import { isMisnamedPermissions, readPermissions } from './permissions.ts';
 import { PARLEY_SETTING_KEYS, readHostSettings, readSettings, STANDARD_SETTING_KEYS } from './settings.ts';
-import type { HostSettings, InputPrompt, Launch, Rules, ServerSettings, Source } from './shape.ts';
+import type { HostSettings, InputPrompt, Launch, LaunchSettings, Rules, ServerSettings, Source } from './shape.ts';
 
 /** One named entry. With `defines` it claims its name even when it failed; otherwise it only adds settings to a server. */
 export interface Entry {
@@ -19,7 +19,7 @@ export interface Entry {
   readonly path: Path;
   readonly defines: boolean;
   readonly launch?: Launch;
-  readonly settings: Partial<ServerSettings>;
+  readonly settings: Partial<ServerSettings> & LaunchSettings;
   /** True when something in it is wrong, which has been reported; the server must not be used. */
   readonly failed: boolean;
 }

@@ -2,7 +2,8 @@
 import { createFields, type Fields, isRecord, isTimeoutName, LONGEST_MS } from './fields.ts';
 import type { Document } from './document.ts';
 import { readOAuth } from './oauth.ts';
-import type { HostSettings, ServerSettings } from './shape.ts';
+import { LAUNCH_SETTING_KEYS, readLaunchSettings } from './sandbox.ts';
+import type { HostSettings, LaunchSettings, ServerSettings } from './shape.ts';
 
 /** What holds when nobody says anything else, in milliseconds and bytes. */
 export const DEFAULT_SETTINGS: HostSettings = {
@@ -29,12 +30,13 @@ export const PARLEY_SETTING_KEYS: readonly string[] = [
   'connectTimeoutMs',
   'healthIntervalMs',
   'oauth',
+  ...LAUNCH_SETTING_KEYS,
 ];
 
 /** What an entry sets. `timeout` is taken as milliseconds only where the file's application means that by it. */
-export function readSettings(fields: Fields, timeout: 'milliseconds' | 'unknown'): Partial<ServerSettings> {
+export function readSettings(fields: Fields, timeout: 'milliseconds' | 'unknown'): Partial<ServerSettings> & LaunchSettings {
   const { scope, form } = fields.document;
-  const mine = form === 'parley' ? readOwn(fields) : {};
+  const mine = form === 'parley' ? { ...readOwn(fields), ...readLaunchSettings(fields) } : {};
   if (form === 'standard') {
     const instead =
       'other applications read this file too. Set it under "servers" in .parley/parley.jsonc or in your own settings.';
@@ -124,7 +126,7 @@ function readTimeout(fields: Fields, meaning: 'milliseconds' | 'unknown'): numbe
 }
 
 /** A project's waits, cut to what a project may ask for. */
-function lowered(settings: Partial<ServerSettings>, fields: Fields): Partial<ServerSettings> {
+function lowered<T extends Partial<ServerSettings>>(settings: T, fields: Fields): T {
   const cut = (key: 'timeoutMs' | 'connectTimeoutMs') => {
     const value = settings[key];
     if (value === undefined || value <= PROJECT_MOST_MS) return {};

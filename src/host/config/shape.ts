@@ -23,6 +23,27 @@ export interface StdioLaunch {
   /** Variables added to the few that every server gets. The values are secrets. */
   readonly env: Readonly<Record<string, string>>;
   readonly cwd?: string;
+  /** True for an empty folder of its own to start in, where there is no `cwd`. */
+  readonly privateCwd?: boolean;
+  /** Absent: it runs with all the rights of the user. */
+  readonly sandbox?: SandboxSettings;
+}
+
+/** What a process in a sandbox may reach beside a read-only system. Relative paths are relative to the project's root. */
+export interface SandboxSettings {
+  /** `required`: without a sandbox the server is not started. `preferred`: it is, and said to run without. */
+  readonly mode: 'required' | 'preferred';
+  readonly read: readonly string[];
+  readonly write: readonly string[];
+  /** True when it may use the network, services of this machine included. */
+  readonly network: boolean;
+}
+
+/** Settings that become part of how a server is launched, so that trust is bound to them too. Beside those below, in the same places. */
+export interface LaunchSettings {
+  readonly privateCwd?: boolean;
+  /** `off` takes back what another file says. A project's files may not say it. */
+  readonly sandbox?: SandboxSettings | 'off';
 }
 
 /** A server at a URL. `either`: Streamable HTTP first, then the older HTTP+SSE. */

@@ -9,6 +9,8 @@ export interface OpenTransportOptions {
   /** Where each server's stderr is kept, as `NAME.log`. */
   readonly logDir?: string | undefined;
   readonly limits?: Limits | undefined;
+  /** Folders that no server in a sandbox finds anything in. */
+  readonly hide?: readonly string[] | undefined;
   /** Who gives requests over HTTP their credentials. Default: the headers of `config` are all there is. */
   readonly authorizer?: Authorizer | undefined;
 }
@@ -21,13 +23,15 @@ export function serverLogFile(logDir: string, name: string): string {
 /** The transport for `config`. Its values are secrets: nothing of them is kept but in the transport. */
 export function openTransport(config: ServerConfig, options: OpenTransportOptions = {}): Transport {
   if (config.kind === 'stdio') {
-    const { command, args, env, cwd } = config;
+    const { command, args, env, cwd, privateCwd, sandbox } = config;
     return stdioTransport({
       ...options.limits,
       command,
       args,
       env,
       ...(cwd !== undefined && { cwd }),
+      ...(privateCwd !== undefined && { privateCwd }),
+      ...(sandbox !== undefined && { sandbox: { ...sandbox, hide: options.hide ?? [] } }),
       ...(options.logDir !== undefined && { logFile: serverLogFile(options.logDir, config.name) }),
     });
   }

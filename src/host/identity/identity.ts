@@ -62,7 +62,8 @@ function placesOf(launch: Launch): readonly string[] {
   return launch.kind === 'stdio' ? [launch.command, ...launch.args, launch.cwd ?? ''] : [launch.url];
 }
 
-async function stdioFacts({ command, args, env, cwd }: StdioLaunch, options: IdentityOptions): Promise<JsonObject> {
+async function stdioFacts(launch: StdioLaunch, options: IdentityOptions): Promise<JsonObject> {
+  const { command, args, env, cwd, privateCwd, sandbox } = launch;
   const folder = resolve(options.workspaceFolder, placed(cwd ?? '.', options));
   const runs = (text: string) => fileFacts(placed(text, options), folder);
   const scripts: Record<string, unknown> = {};
@@ -77,6 +78,8 @@ async function stdioFacts({ command, args, env, cwd }: StdioLaunch, options: Ide
     executable: await executableFacts(placed(command, options), env, folder, options),
     ...(Object.keys(scripts).length > 0 && { scripts }),
     ...(cwd !== undefined && { cwd }),
+    ...(privateCwd === true && { privateCwd }),
+    ...(sandbox !== undefined && { sandbox: { ...sandbox } }),
     env: valuesOf(env, options),
   };
 }
