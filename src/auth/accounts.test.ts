@@ -18,12 +18,16 @@ describe('the accounts of a server', () => {
     // Signed out of, it is still the one that is meant: nobody acts as somebody else by having signed out.
     await accounts.forget('work', { signal });
     expect([await accounts.used(), await accounts.list()]).toEqual(['work', ['default', 'home@example.org']]);
+    await accounts.add('third', { signal });
+    expect([await accounts.used(), await accounts.list()]).toEqual(['work', ['default', 'home@example.org', 'third']]);
+    await accounts.forget('third', { signal });
     expect(await createAccounts(store, 'https://s/other').list()).toEqual(['default']);
     expect(await createAccounts(store, 'https://S/mcp#x').list()).toEqual(['default', 'home@example.org']);
   });
 
   it.each(['', ' ', '-a', 'a b', 'a/b', 'ä', 'a'.repeat(65)])('may not be called %j', async (name) => {
     const accounts = createAccounts(createMemoryStore(), 'https://s');
+    await expect(accounts.add(name, { signal })).rejects.toMatchObject({ code: 'usage' });
     await expect(accounts.use(name, { signal })).rejects.toMatchObject({ code: 'usage' });
   });
 

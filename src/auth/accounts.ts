@@ -11,7 +11,9 @@ export interface Accounts {
   used(): Promise<string>;
   /** The accounts that are kept, in the order of their first sign-in. */
   list(): Promise<readonly string[]>;
-  /** Uses `account` from now on. */
+  /** Puts `account` into the list. @throws ParleyError `usage` for what cannot be the name of one */
+  add(account: string, options: { readonly signal: AbortSignal }): Promise<void>;
+  /** The same, and uses it from now on. */
   use(account: string, options: { readonly signal: AbortSignal }): Promise<void>;
   /** Takes `account` out of the list. */
   forget(account: string, options: { readonly signal: AbortSignal }): Promise<void>;
@@ -44,16 +46,21 @@ export function createAccounts(store: AuthStore, serverUrl: string | URL): Accou
   return {
     used: async () => (await read()).used,
     list: async () => (await read()).names as readonly string[],
+    async add(account, { signal }) {
+      checkName(account);
+      await change(({ used, names }) => ({ used, names: [...new Set([...names, account])] }), signal);
+    },
     async use(account, { signal }) {
-      if (!isAccountName(account)) {
-        throw new ParleyError(
-          'usage',
-          `"${account}" cannot be the name of an account. It has 1 to 64 letters, digits, ".", "_", "@", "+" or "-".`,
-        );
-      }
+      checkName(account);
       await change(({ names }) => ({ used: account, names: [...new Set([...names, account])] }), signal);
     },
     forget: (account, { signal }) =>
       change(({ used, names }) => ({ used, names: names.filter((each) => each !== account) }), signal),
   };
+}
+
+function checkName(account: string): void {
+  if (isAccountName(account)) return;
+  const message = `${JSON.stringify(account)} cannot be the name of an account. It has 1 to 64 letters, digits, ".", "_", "@", "+" or "-".`;
+  throw new ParleyError('usage', message);
 }

@@ -21,14 +21,13 @@ export interface SignIn {
 
 export interface Keeping {
   load(): Promise<SignIn | undefined>;
+  /** Keeps it in the place of any other. */
   save(signIn: SignIn): Promise<void>;
   /** Forgets the tokens of `signIn`, and that the server had them. */
   forget(signIn: SignIn): Promise<void>;
   /** Scopes that were asked for when nobody could consent; forgotten as soon as they are none. */
   wanted(): Promise<readonly string[]>;
   saveWanted(scopes: readonly string[]): Promise<void>;
-  /** Forgets the tokens of `earlier`, unless those of `signIn` are kept in their place. */
-  replaced(earlier: SignIn, signIn: SignIn): Promise<void>;
   /** Runs `act` while no other process renews the tokens of `signIn`. */
   exclusively<T>(signIn: SignIn, act: () => Promise<T>, options: { readonly signal: AbortSignal }): Promise<T>;
   /** The registration of ours at an issuer, unless its secret has expired. */
@@ -49,23 +48,30 @@ export function createKeeping(store: AuthStore, server: string, account: string)
     clientId,
     resource,
   });
+  const binding = async (): Promise<Omit<SignIn, 'tokens' | 'key'> | undefined> => {
+    const { issuer, clientId, resource, metadata } = (await store.get(signInName)) ?? {};
+    if (typeof issuer !== 'string' || typeof clientId !== 'string' || typeof resource !== 'string') return undefined;
+    return { issuer, clientId, resource, metadata: metadata === 'assumed' ? 'assumed' : 'published' };
+  };
   return {
     async load() {
-      const bound = await store.get(signInName);
-      const { issuer, clientId, resource, metadata } = bound ?? {};
-      if (typeof issuer !== 'string' || typeof clientId !== 'string' || typeof resource !== 'string') return undefined;
-      const kept = await store.get(tokensName({ issuer, clientId, resource }));
+      const bound = await binding();
+      if (bound === undefined) return undefined;
+      const kept = await store.get(tokensName(bound));
       const tokens = tokensIn(kept);
       if (tokens === undefined) return undefined;
       const key = isObject(kept?.['key']) ? await openDpopKey(kept['key']) : undefined;
       if ((tokens.type === 'dpop') !== (key !== undefined)) return undefined;
-      return { issuer, clientId, resource, metadata: metadata === 'assumed' ? 'assumed' : 'published', tokens, key };
+      return { ...bound, tokens, key };
     },
     async save(signIn) {
       const { issuer, clientId, resource, metadata, tokens, key } = signIn;
+      const before = await binding();
       // The tokens first: without them the other says nothing.
       await store.set(tokensName(signIn), { ...tokens, ...(key === undefined ? {} : { key: key.jwk }) });
       await store.set(signInName, { issuer, clientId, resource, metadata });
+      const old = before && tokensName(before);
+      if (old !== undefined && storeKey(old) !== storeKey(tokensName(signIn))) await store.delete(old);
     },
     async forget(signIn) {
       await store.delete(tokensName(signIn));
@@ -76,10 +82,6 @@ export function createKeeping(store: AuthStore, server: string, account: string)
       return Array.isArray(scopes) ? scopes.filter((scope) => typeof scope === 'string') : [];
     },
     saveWanted: (scopes) => (scopes.length === 0 ? store.delete(wantedName) : store.set(wantedName, { scopes })),
-    async replaced(earlier, signIn) {
-      const old = tokensName(earlier);
-      if (storeKey(old) !== storeKey(tokensName(signIn))) await store.delete(old);
-    },
     exclusively: (signIn, act, options) => store.exclusively(tokensName(signIn), act, options),
     async registration(issuer, now) {
       const kept = await store.get({ kind: 'client', issuer });

@@ -110,6 +110,7 @@ export async function renew(earlier: SignIn, means: Means, signal: AbortSignal):
   if (client?.clientId !== earlier.clientId || server.issuer !== issuer) return undefined;
   const renewing = async (): Promise<SignIn | undefined> => {
     const current = await keeping.load();
+    if (current !== undefined && current.clientId !== earlier.clientId) return undefined;
     if (current !== undefined && current.tokens.accessToken !== earlier.tokens.accessToken) return current;
     const { refreshToken, requested, granted } = current?.tokens ?? {};
     if (current === undefined || refreshToken === undefined) return undefined;

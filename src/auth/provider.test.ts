@@ -797,6 +797,22 @@ describe('a user for whom their organisation vouches', () => {
 });
 
 describe('a client', () => {
+  it('that is configured leaves the tokens of another alone, until it has its own', async () => {
+    const store = createMemoryStore();
+    const w = await world();
+    const client = { registered: { issuer: w.issuer, clientId: 'mine' } };
+    await w.call(w.authorizer({ store }));
+    const unattended = { serverUrl: w.url, store, client, name: 'w' };
+    await expect(w.call(createAuthorizer(unattended))).rejects.toMatchObject({ code: 'auth-required' });
+    expect(await createAuthorizer(unattended).status()).toBeUndefined();
+    expect(w.tokenRequests).toHaveLength(1);
+    await w.call(w.authorizer({ store, client }));
+    expect(await createAuthorizer(unattended).status()).toMatchObject({ clientId: 'mine' });
+    // One sign-in is kept for one account.
+    const old = { kind: 'tokens', server: w.url, issuer: w.issuer, clientId: 'registered', resource: w.url } as const;
+    expect([await store.get(old), await store.get({ ...old, clientId: 'mine' })]).toEqual([undefined, expect.anything()]);
+  });
+
   it('is the one that its own document describes where the server knows such', async () => {
     const w = await world({ server: () => ({ client_id_metadata_document_supported: true }) });
     await w.call(w.authorizer({ client: { metadataUrl: 'https://parley.example/client.json' } }));

@@ -218,7 +218,7 @@ class ServerAuthorizer implements OAuthAuthorizer {
   }
 
   async status(): Promise<SignInStatus | undefined> {
-    const kept = await this.#keeping.load();
+    const kept = await this.#kept();
     if (kept === undefined) return undefined;
     const { issuer, resource, clientId, tokens } = kept;
     const scopes = tokens.granted ?? tokens.requested;
@@ -231,8 +231,15 @@ class ServerAuthorizer implements OAuthAuthorizer {
     return by === 'server' || sameResource(url.href, this.#serverUrl);
   }
 
+  /** The sign-in that is kept, unless it is that of another client than the one that is configured. */
+  async #kept(): Promise<SignIn | undefined> {
+    const kept = await this.#keeping.load();
+    const { registered } = this.#means.identity;
+    return registered === undefined || registered.clientId === kept?.clientId ? kept : undefined;
+  }
+
   #load(): Promise<void> {
-    return (this.#loaded ??= this.#keeping.load().then(
+    return (this.#loaded ??= this.#kept().then(
       (kept) => void (this.#current = kept),
       (error: unknown) => {
         this.#loaded = undefined;
@@ -270,7 +277,7 @@ class ServerAuthorizer implements OAuthAuthorizer {
   /** Replaces a token that the server refused with 401, or the want of one. */
   async #replace(refused: string | undefined, challenge: Challenge | undefined, signal: AbortSignal): Promise<void> {
     const before = this.#current;
-    this.#current = await this.#keeping.load();
+    this.#current = await this.#kept();
     // Another process may have signed in.
     if (this.#current !== undefined && this.#authorization() !== refused) return void (this.#unproven = undefined);
     if (this.#current !== undefined && this.#unproven === 'signed-in' && before !== undefined) {
@@ -299,7 +306,7 @@ class ServerAuthorizer implements OAuthAuthorizer {
     const asksForMore = challenge?.params.get('error') === 'insufficient_scope';
     if (!asksForMore || authorization === undefined || requested === undefined) return 'refused';
     // Somebody else stepped up meanwhile, here or in another process, and perhaps far enough.
-    const kept = await this.#keeping.load();
+    const kept = await this.#kept();
     if (authorization !== this.#authorization()) return 'again';
     if (kept !== undefined && kept.tokens.accessToken !== this.#current?.tokens.accessToken) {
       this.#current = kept;
@@ -368,7 +375,6 @@ class ServerAuthorizer implements OAuthAuthorizer {
     else scopes.delete('offline_access');
     const bound = found.dpopRequired || challenge?.scheme === 'dpop' || earlier?.key !== undefined;
     const signIn = await obtain(found, { scopes: [...scopes], earlier, bound, signal }, this.#means);
-    if (earlier !== undefined) await this.#keeping.replaced(earlier, signIn);
     this.#take(signIn, 'signed-in');
   }
 

@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import type { Accounts, KeyPlace, SealedStore } from '../auth/index.ts';
 import {
+  accountOf,
   expandServer,
   serverAuthorizer,
   type ServerAuthorizerOptions,
@@ -18,6 +19,8 @@ export interface SignIns {
   /** What signs the requests to `server`; undefined where tokens cannot be sent. */
   authorizer(server: ServerConfig, options?: AuthorizerOptions): ReturnType<typeof serverAuthorizer>;
   accounts(url: string): Promise<Accounts>;
+  /** The account that `server` is used with. */
+  accountOf(server: ServerConfig): Promise<string>;
   /** The same for one account, whichever is used otherwise. */
   as(account: string): SignIns;
 }
@@ -38,6 +41,7 @@ export function openSignIns(stateDir: string): SignIns {
       const { createAccounts } = await import('../auth/index.ts');
       return createAccounts(await store(), url);
     },
+    accountOf: async (server) => own.account ?? accountOf(server, await store()),
     as: (account) => ofAccount({ account }),
   });
   return ofAccount({});
@@ -58,8 +62,9 @@ export async function signInTarget(
 ): Promise<(ServerConfig & { readonly kind: 'http' }) | undefined> {
   const { written, oauth, ...rest } = definition;
   if (written.kind !== 'http' || hasAuthorization(written.headers)) return undefined;
-  const { account } = oauth ?? {};
-  const plain = { ...rest, written: { ...written, headers: {} }, ...(account !== undefined && { oauth: { account } }) };
+  const { account, grant } = oauth ?? {};
+  const own = { ...(account !== undefined && { account }), ...(grant !== undefined && { grant }) };
+  const plain = { ...rest, written: { ...written, headers: {} }, oauth: own };
   const server = await expandServer(plain, surroundings).catch(() => undefined);
   return server?.kind === 'http' ? server : undefined;
 }

@@ -27,7 +27,7 @@ export {
   type Rule as PolicyRule,
   type RuleSet,
 } from './policy/index.ts';
-export { serverAuthorizer, type ServerAuthorizerOptions } from './sign-in.ts';
+export { accountOf, serverAuthorizer, type ServerAuthorizerOptions } from './sign-in.ts';
 export * from './registry/index.ts';
 export {
   sayOutcome,

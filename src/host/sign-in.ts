@@ -7,7 +7,7 @@ export interface ServerAuthorizerOptions {
   readonly store: AuthStore;
   /** Who can be asked. Default: nobody; a sign-in that is needed is then a fault that names the command to run. */
   readonly interact?: Interaction;
-  /** Whose sign-in it is. Default: the account of the settings, or else the one that was signed in with last. */
+  /** Whose sign-in it is. Default: the account of the settings, or else the one that people signed in with last. */
   readonly account?: string;
 }
 
@@ -22,10 +22,10 @@ export async function serverAuthorizer(
 ): Promise<OAuthAuthorizer | undefined> {
   if (server.kind !== 'http') return undefined;
   // Loaded now, since it is large and most servers are programs.
-  const { createAccounts, createAuthorizer, isAccountName, mayHaveTokens } = await import('../auth/index.ts');
+  const { createAuthorizer, isAccountName, mayHaveTokens } = await import('../auth/index.ts');
   if (!mayHaveTokens(new URL(server.url))) return undefined;
   const { oauth = {}, name, url } = server;
-  const whose = account ?? oauth.account ?? (await createAccounts(store, url).used());
+  const whose = account ?? (await accountOf(server, store));
   if (!isAccountName(whose)) {
     throw new ParleyError('config-invalid', `Server "${name}": ${JSON.stringify(whose)} cannot be the name of an account.`);
   }
@@ -41,6 +41,18 @@ export async function serverAuthorizer(
     ...(oauth.trustedHosts && { trustedHosts: oauth.trustedHosts }),
     ...(interact && { interact }),
   });
+}
+
+/**
+ * Resolves with the account that `server` is used with: that of its settings, or else the one that people signed in with last. A
+ * client that acts for itself has one of its own, so that nobody acts as that client, nor the client as somebody.
+ */
+export async function accountOf({ oauth = {}, ...server }: ServerConfig, store: AuthStore): Promise<string> {
+  const { account, grant = 'code' } = oauth;
+  if (account !== undefined) return account;
+  const { createAccounts, DEFAULT_ACCOUNT } = await import('../auth/index.ts');
+  if (grant !== 'code') return grant;
+  return server.kind === 'http' ? createAccounts(store, server.url).used() : DEFAULT_ACCOUNT;
 }
 
 function clientOf({ clientId, issuer, clientMetadataUrl, redirectUri, ...secrets }: OAuthSettings): ClientIdentity {

@@ -128,8 +128,14 @@ describe('a host', () => {
 
   it('signs in by itself as a client of its own', async () => {
     const client = { clientId: ROBOT.clientId, issuer: as.issuer, clientSecret: ROBOT.secret, grant: 'client-credentials' };
-    const host = hostOf(createMemoryStore(), { oauth: { ...client, scopes: ['read'] } });
-    expect(textOf(await host.call('s/whoami', {}))).toBe('robot');
+    const store = createMemoryStore();
+    const oauth = { ...client, scopes: ['read'] };
+    expect(textOf(await hostOf(store, { oauth }).call('s/whoami', {}))).toBe('robot');
+    // Which is nobody's sign-in, and does not stand in for it.
+    expect(await hostOf(store).call('s/whoami', {})).toMatchObject({ type: 'fault', error: { code: 'auth-required' } });
+    await signIn(store);
+    expect(textOf(await hostOf(store).call('s/whoami', {}))).toBe('ann');
+    expect(textOf(await hostOf(store, { oauth }).call('s/whoami', {}))).toBe('robot');
   });
 
   it('leaves a server alone that has an Authorization header of its own, or is a program, or speaks over plain HTTP', async () => {

@@ -49,7 +49,7 @@ async function signInsOf({ signIns, ...workspace }: Workspace, definition: Serve
   const server = await signInTarget(definition, surroundingsOf(workspace));
   if (server === undefined) return [];
   const accounts = await signIns.accounts(server.url);
-  const used = server.oauth?.account ?? (await accounts.used());
+  const used = await signIns.accountOf(server);
   const all = [used, ...(await accounts.list()).filter((account) => account !== used)];
   const found = await Promise.all(
     all.map(async (account) => {

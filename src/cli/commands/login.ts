@@ -117,7 +117,7 @@ async function signIn(workspace: Workspace, definition: ServerDefinition, option
   const { signal } = io;
   const server = await checked(workspace, definition);
   const accounts = await signIns.accounts(server.url);
-  const account = options.account ?? server.oauth?.account ?? (await accounts.used());
+  const account = options.account ?? (await signIns.accountOf(server));
   const mine = signIns.as(account);
   const interact = await consentAt(io, { server: server.name, account, browser: options.browser, lines });
   const authorizer = await mine.authorizer(server, { interact });
@@ -128,7 +128,9 @@ async function signIn(workspace: Workspace, definition: ServerDefinition, option
     const challenge = await challengeOf(host, server.name, signal);
     const key = await (await signIns.store()).prepare(keyPlace(options.keyIn), { signal });
     await authorizer.signIn({ challenge, scopes: options.scope, signal });
-    await accounts.use(account, { signal });
+    // What the settings say is not changed by a sign-in, and no other name of the server is.
+    const { account: fixed, grant = 'code' } = server.oauth ?? {};
+    await (fixed === undefined && grant === 'code' ? accounts.use(account, { signal }) : accounts.add(account, { signal }));
     const status = (await authorizer.status()) as SignInStatus;
     // Better now than at the next command.
     await host.restart(server.name);
@@ -150,7 +152,7 @@ async function checked(workspace: Workspace, definition: ServerDefinition): Prom
     );
   }
   if (!enabled) throw new ParleyError('usage', `Server "${name}" is disabled. Run \`parley mcp enable ${name}\` first.`);
-  if (!workspace.trust.covers(definition)) {
+  if (!(await workspace.trust.covers(definition))) {
     const message = `Server "${name}" is defined by this project and not trusted yet. Look at it, then run \`parley mcp trust ${name}\`.`;
     throw new ParleyError('denied', message);
   }
@@ -179,7 +181,7 @@ async function logout(workspace: Workspace, definition: ServerDefinition, wanted
   const server = await signInTarget(definition, surroundingsOf(workspace));
   if (server === undefined) throw new ParleyError('usage', `Server "${name}" is none that is signed in at.`);
   const accounts = await signIns.accounts(server.url);
-  const account = wanted ?? server.oauth?.account ?? (await accounts.used());
+  const account = wanted ?? (await signIns.accountOf(server));
   const signedOut = await forget(workspace, definition, account);
   if (signedOut) await accounts.forget(account, { signal: io.signal });
   printer.result({
@@ -207,13 +209,16 @@ async function forget(workspace: Workspace, definition: ServerDefinition, accoun
 /** Ends the sign-ins of all accounts at a server whose address nobody has configured any more. True when there was one. */
 export async function forgetUnused(workspace: Workspace, before: ServerDefinition): Promise<boolean> {
   const { signIns, io } = workspace;
-  const urlOf = async (definition: ServerDefinition) => (await signInTarget(definition, surroundingsOf(workspace)))?.url;
-  const url = await urlOf(before);
+  const urlOf = async (definition: ServerDefinition) => {
+    const target = await signInTarget(definition, surroundingsOf(workspace));
+    return target && new URL(target.url).href;
+  };
+  const server = await signInTarget(before, surroundingsOf(workspace));
   const still = await Promise.all(workspace.reload().config.servers.map(urlOf));
-  if (url === undefined || still.includes(url)) return false;
-  const accounts = await signIns.accounts(url);
+  if (server === undefined || still.includes(new URL(server.url).href)) return false;
+  const accounts = await signIns.accounts(server.url);
   let any = false;
-  for (const account of await accounts.list()) {
+  for (const account of new Set([...(await accounts.list()), await signIns.accountOf(server)])) {
     if (!(await forget(workspace, before, account))) continue;
     await accounts.forget(account, { signal: io.signal });
     any = true;
