@@ -14,6 +14,8 @@ export interface CallQuestion {
   readonly server: Pick<ServerSettings, 'trusted' | 'reviewedTools'>;
   /** Why the server or the tool must be looked at before it is used; absent when it need not. */
   readonly blocked?: string;
+  /** What changed in the tool since it was allowed before, so that somebody has to allow it again; absent when nothing did. */
+  readonly changed?: string;
   readonly rules: RuleSet;
   /** What was allowed beyond one call. */
   readonly grants: readonly Grant[];
@@ -56,9 +58,9 @@ export type Decision =
 
 /**
  * The answer to a question. A policy with a problem denies everything. Else, for calls: rules that deny, in whatever order and file
- * they stand; then what must be reviewed first; then what the run has read, which asks in spite of any grant; then rules that ask,
- * rules that allow, and what was allowed before; then what a trusted server says of its tool, or the user's list of reviewed tools;
- * else ask. Resources and prompts are free where no rule holds them back.
+ * they stand; then what must be reviewed first; then what the run has read, which asks in spite of any grant; then rules that ask, a
+ * tool that changed, rules that allow, and what was allowed before; then what a trusted server says of its tool, or the user's list
+ * of reviewed tools; else ask. Resources and prompts are free where no rule holds them back.
  */
 export function decide(question: Question): Decision {
   const [problem] = question.rules.problems;
@@ -142,8 +144,10 @@ function decideByRules(question: CallQuestion | ReadQuestion, subject: Subject):
   const asking = first('ask');
   const taint = found.some(({ evenTainted }) => evenTainted) ? undefined : byTaint(subject);
   if (taint !== undefined) return taint;
-  const deciding = asking ?? first('allow');
-  return deciding === undefined ? undefined : byRule(deciding);
+  if (asking !== undefined) return byRule(asking);
+  if ('changed' in question) return { verdict: 'ask', because: question.changed, widest: 'run' };
+  const allowing = first('allow');
+  return allowing === undefined ? undefined : byRule(allowing);
 }
 
 /** A project may forbid and ask, but never allow its own calls. */

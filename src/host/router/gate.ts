@@ -9,8 +9,10 @@ import type { JournalState, Store } from '../../store/index.ts';
 import { proposals, type Allowance, type Approver, type CallIntent, type Grant, type Grants } from '../approval/index.ts';
 import type { ServerSettings } from '../config/index.ts';
 import type { ServerIdentity } from '../identity/index.ts';
+import type { Drift, PinnedTool, Pins } from '../lock/index.ts';
 import { decide, mayRepeat, placeOf, type CallQuestion, type Decision, type RuleSet } from '../policy/index.ts';
 import type { Allowed, AllowedBy, Entries } from '../record/index.ts';
+import { oneLine } from '../trust/index.ts';
 import type { Denier, Outcome } from './outcome.ts';
 
 export interface GateParts {
@@ -20,6 +22,8 @@ export interface GateParts {
   /** The store, opened when it is first needed. */
   readonly store: () => Store | Promise<Store>;
   readonly entries: Entries;
+  /** What tools were when they were first allowed. */
+  readonly pins: Pins;
   readonly clock: Clock;
   /** The settings of a configured server. */
   readonly settings: (server: string) => ServerSettings;
@@ -59,6 +63,13 @@ export interface Gate {
   pass<R>(passage: Passage<R>, options?: PassOptions): Promise<Passed<R>>;
 }
 
+/** What is known of a call besides its intent. */
+interface Known {
+  readonly grants?: readonly Grant[];
+  /** What changed in its tool. */
+  readonly changed?: string;
+}
+
 /** An intent that may be sent, or what became of it instead. */
 type Permission = { readonly allowed: Allowed } | { readonly ended: Passed<never> };
 
@@ -73,17 +84,18 @@ const CHANGED = 'What was allowed is not what is there now: the tool or its serv
 export function createGate(parts: GateParts): Gate {
   const { clock, entries } = parts;
 
-  const question = (intent: CallIntent, grants: readonly Grant[]): CallQuestion => ({
+  const question = (intent: CallIntent, { grants = [], changed }: Known = {}): CallQuestion => ({
     type: 'call',
     intent,
     server: parts.settings(intent.server),
+    ...(changed !== undefined && { changed }),
     rules: parts.rules,
     grants,
   });
 
-  function judge(intent: CallIntent, grants: readonly Grant[] = []): Decision {
+  function judge(intent: CallIntent, known: Known = {}): Decision {
     const { kind, server, definition, args, principal, route, taint } = intent;
-    if (kind === 'tool') return decide(question(intent, grants));
+    if (kind === 'tool') return decide(question(intent, known));
     return decide({ type: 'read', kind, server, name: definition.name, args, principal, route, taint, rules: parts.rules });
   }
 
@@ -108,35 +120,56 @@ export function createGate(parts: GateParts): Gate {
   async function permit({ intent, rebuild, blocked }: Passage<unknown>, { signal }: PassOptions): Promise<Permission> {
     const unseen = blocked();
     if (unseen !== undefined) return refuse(intent, 'changed', unseen);
-    const decision = judge(intent);
+    let drift: Drift | undefined;
+    try {
+      drift = await driftOf(intent);
+    } catch (error) {
+      return { ended: { intent, because: '', outcome: { type: 'fault', sent: 'no', error: notRecorded(error) } } };
+    }
+    const { trusted } = parts.settings(intent.server);
+    // What a trusted server says counts, also when it says something else than before.
+    const changed = drift?.level === 'blocked' && !trusted ? sayDrift(intent, drift) : undefined;
+    const decision = judge(intent, changed === undefined ? {} : { changed });
     const { because } = decision;
     if (decision.verdict !== 'ask') {
-      return decision.verdict === 'allow'
-        ? { allowed: { intent, because, by: byPolicy(decision) } }
-        : refuse(intent, 'policy', because);
+      if (decision.verdict === 'deny') return refuse(intent, 'policy', because);
+      if (drift === undefined) await keep(intent, 'policy');
+      return { allowed: { intent, because, by: byPolicy(decision) } };
     }
     const { widest } = decision;
     try {
       const granted = widest === 'run' ? await grantFor(intent) : undefined;
       if (granted !== undefined) return { allowed: granted };
-      const { trusted } = parts.settings(intent.server);
       const floating = parts.identity(intent.server)?.floating ?? false;
       const offers = widest === 'run' && !floating ? offersFor(intent) : [];
-      const request = { intent, because, trusted, widest, floating, proposals: offers };
+      const changes = drift === undefined ? {} : { changes: drift.changes };
+      const request = { intent, because, trusted, widest, floating, proposals: offers, ...changes };
       const verdict = await parts.approver.ask(request, signal && { signal });
-      if (verdict.type === 'allow') return await approved(intent, verdict, rebuild);
-      const why = verdict.by === 'no-terminal' ? because : (verdict.message ?? because);
-      return await refuse(intent, verdict.by, why, verdict.ticket);
+      if (verdict.type === 'allow') {
+        await keep(intent, verdict.who ?? intent.principal);
+        return await approved(intent, verdict, rebuild);
+      }
+      if (verdict.by !== 'no-terminal') return await refuse(intent, verdict.by, verdict.message ?? because, verdict.ticket);
+      return await refuse(intent, because === changed ? 'changed' : 'no-terminal', because, verdict.ticket);
     } catch (error) {
       if (signal?.aborted) return { ended: { intent, because: 'It was cancelled.', outcome: { type: 'cancelled' } } };
       return refuse(intent, 'policy', `Nobody could be asked: ${asFault(error).message}`);
     }
   }
 
+  /** What became of a tool since it was allowed. */
+  async function driftOf(intent: CallIntent): Promise<Drift | undefined> {
+    return intent.kind === 'tool' ? parts.pins.drift(pinned(intent)) : undefined;
+  }
+
+  async function keep(intent: CallIntent, by: string): Promise<void> {
+    if (intent.kind === 'tool') await note(() => parts.pins.keep(pinned(intent), by));
+  }
+
   /** What is allowed by something that somebody allowed before. */
   async function grantFor(intent: CallIntent): Promise<Allowed | undefined> {
     for (const grant of await parts.grants.covering(intent)) {
-      const decision = judge(intent, [grant]);
+      const decision = judge(intent, { grants: [grant] });
       if (decision.verdict !== 'allow' || !(await parts.grants.use(grant))) continue;
       const { id, by, channel } = grant;
       return { intent, because: decision.because, by: { type: 'grant', id, by, channel } };
@@ -272,7 +305,7 @@ export function createGate(parts: GateParts): Gate {
 
   /** Reads may always be made again; calls when a trusted server says so, or a rule of the user. */
   function isRepeatable(intent: CallIntent): boolean {
-    return intent.kind !== 'tool' || mayRepeat(question(intent, []));
+    return intent.kind !== 'tool' || mayRepeat(question(intent));
   }
 
   return {
@@ -281,6 +314,14 @@ export function createGate(parts: GateParts): Gate {
       return 'ended' in permission ? permission.ended : send(permission.allowed, passage, options);
     },
   };
+}
+
+function pinned({ serverDigest, tool, definitionDigest, definition }: CallIntent): PinnedTool {
+  return { server: serverDigest, name: tool, digest: definitionDigest, definition: definition as unknown as JsonObject };
+}
+
+function sayDrift({ server, tool }: CallIntent, { reasons }: Drift): string {
+  return `${server}/${oneLine(tool, 128)} changed since it was allowed: ${reasons.join('; ')}.`;
 }
 
 function ticketOf(by: AllowedBy): string | undefined {
