@@ -12,8 +12,7 @@ import {
   type ModelMessage,
 } from '../agent/index.ts';
 import { isParleyError, ParleyError } from '../errors.ts';
-import { gutter, oneLine, visible, type Approver, type Host } from '../host/index.ts';
-import { terminalApprover } from './ask.ts';
+import { gutter, oneLine, visible, type Approver, type Host, type Route } from '../host/index.ts';
 import { exitCode } from './exit.ts';
 import type { Result } from './output.ts';
 import { callAsJson, createScreen, type Screen } from './screen.ts';
@@ -55,9 +54,16 @@ export function withConversationOptions(command: Command): Command {
     .option('--max-turns <n>', 'requests to the model for one prompt, at most', '50');
 }
 
+/** The approver, with the screen still while a person is asked. */
+function onScreen(approver: Approver | undefined, screen: Screen): Approver | undefined {
+  if (approver === undefined || approver.keepsQueue) return approver;
+  return { ask: (request, asking) => screen.hold(() => approver.ask(request, asking)) };
+}
+
 /** Opens a conversation, says what there is, and closes the host when `act` is over, however it ends. */
 export async function withConversation<T>(
   workspace: Workspace,
+  route: Route,
   options: ConversationOptions & GlobalOptions,
   act: (conversation: Conversation) => Promise<T>,
 ): Promise<T> {
@@ -68,9 +74,7 @@ export async function withConversation<T>(
   }
   const model = namedModel(options.model ?? io.env['PARLEY_MODEL'], workspace);
   const screen = createScreen(workspace, { quiet: options.quiet === true, nameOf: (name) => nameOf(host, name) });
-  const person = terminalApprover(io);
-  const approver: Approver = { ask: (request, asking) => screen.hold(() => person.ask(request, asking)) };
-  const host = openWorkspaceHost(workspace, undefined, io.interactive ? approver : undefined);
+  const host = openWorkspaceHost(workspace, undefined, { route, approver: onScreen(workspace.approver, screen) });
   try {
     await host.settled({ withinMs: PATIENCE_MS, signal: io.signal });
     sayServers(host, screen);

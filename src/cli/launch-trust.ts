@@ -1,45 +1,43 @@
-// Which of a project's servers the user has agreed to start: remembered by a digest of the whole launch, never by name, so that any
-// change asks again. Kept in the user's state folder, where no project can write.
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { digest } from '../base/index.ts';
-import { ParleyError } from '../errors.ts';
-import type { ServerDefinition } from '../host/index.ts';
+// Which of a project's servers the user has agreed to start: kept in the store by a digest of the whole launch, never by name, so that
+// any change asks again. Nothing is started, connected to or filled in here.
+import { identify, type ServerDefinition, type ServerIdentity, type Surroundings } from '../host/index.ts';
+import type { TrustedLaunch } from '../store/index.ts';
+import type { State } from './state.ts';
 
 export interface LaunchTrust {
   /** True when the server is not a project's, or its launch as it is now was agreed to. */
-  covers(server: ServerDefinition): boolean;
-  /** @throws ParleyError `config-invalid` when it cannot be kept */
-  add(server: ServerDefinition): void;
+  covers(server: ServerDefinition): Promise<boolean>;
+  /** What the server is now, and what was agreed to before: that very launch, or the last one of its name and file. */
+  look(server: ServerDefinition): Promise<{ readonly now: ServerIdentity; readonly before: TrustedLaunch | undefined }>;
+  /** Keeps that the user agrees to the launch as it is now. */
+  add(server: ServerDefinition, channel: 'terminal' | 'cli'): Promise<void>;
 }
 
-/** The digest of all that a launch consists of, and of the file that asks for it. */
-function launchDigest(server: ServerDefinition): string {
-  return digest({ file: server.source.file, launch: server.written });
-}
-
-export function openLaunchTrust(stateDir: string): LaunchTrust {
-  const file = join(stateDir, 'trusted-launches.json');
-  const read = (): readonly string[] => {
-    try {
-      const list: unknown = JSON.parse(readFileSync(file, 'utf8'));
-      return Array.isArray(list) ? list.filter((item) => typeof item === 'string') : [];
-    } catch {
-      // No file, or one that nobody can read, trusts nothing.
-      return [];
-    }
+export function openLaunchTrust(state: State, surroundings: Surroundings): LaunchTrust {
+  const { workspaceFolder, home, env } = surroundings;
+  const identity = (server: ServerDefinition) => identify(server, { key: state.key, workspaceFolder, home, path: env['PATH'] });
+  const look: LaunchTrust['look'] = async (server) => {
+    const now = await identity(server);
+    await using store = await state.open();
+    const [last] = await store.trust.list({ server: server.name, file: server.source.file });
+    return { now, before: (await store.trust.find(now.launch)) ?? last };
   };
   return {
-    covers: (server) => server.source.scope !== 'project' || read().includes(launchDigest(server)),
-    add(server) {
-      const list = [...new Set([...read(), launchDigest(server)])];
-      try {
-        mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-        writeFileSync(`${file}.new`, `${JSON.stringify(list, undefined, 2)}\n`, { mode: 0o600 });
-        renameSync(`${file}.new`, file);
-      } catch (error) {
-        throw new ParleyError('config-invalid', `The trust in "${server.name}" cannot be kept in ${file}.`, { cause: error });
-      }
+    look,
+    async covers(server) {
+      if (server.source.scope !== 'project') return true;
+      const { now, before } = await look(server);
+      return before?.digest === now.launch;
+    },
+    async add(server, channel) {
+      const { launch: digest, facts } = await identity(server);
+      const at = Date.now();
+      const { name, source } = server;
+      await using store = await state.open();
+      await store.trust.add(
+        { digest, server: name, file: source.file, launch: facts, by: state.user, at },
+        { at, kind: 'trust', body: { launch: digest, server: name, file: source.file, by: state.user, channel } },
+      );
     },
   };
 }

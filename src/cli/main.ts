@@ -2,6 +2,8 @@
 import { Command, CommanderError } from 'commander';
 import { ParleyError } from '../errors.ts';
 import { VERSION } from '../version.ts';
+import { addApprovalCommands } from './commands/approvals.ts';
+import { addAuditCommands } from './commands/audit.ts';
 import { addAuthCommands } from './commands/auth.ts';
 import { addCallCommand } from './commands/call.ts';
 import { addChatCommand } from './commands/chat.ts';
@@ -31,6 +33,8 @@ export async function main(argv: readonly string[], io: Io): Promise<number> {
     .option('--allow <rule>', 'allow calls that match server/tool; may be repeated', collect)
     .option('--ask <rule>', 'ask about calls that match; may be repeated', collect)
     .option('--deny <rule>', 'deny calls that match; may be repeated', collect)
+    .option('--non-interactive <how>', 'deny or park what a person would be asked about')
+    .option('--park-wait <seconds>', 'how long a parked call waits for its answer')
     .exitOverride()
     .configureOutput({
       writeOut: (text) => void io.stdout.write(text),
@@ -49,6 +53,8 @@ export async function main(argv: readonly string[], io: Io): Promise<number> {
   addRunCommand(program, run);
   addChatCommand(program, run);
   addLockCommands(program, run);
+  addApprovalCommands(program, run);
+  addAuditCommands(program, run);
   try {
     // As other agents' commands have it: `parley -p "…"` runs a prompt.
     await program.parseAsync(argv[0] === '-p' ? ['run', ...argv] : argv, { from: 'user' });

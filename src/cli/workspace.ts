@@ -7,24 +7,30 @@ import {
   formatDiagnostic,
   gutter,
   loadConfig,
+  oneLine,
   openHost,
+  parkApprover,
   parseLock,
   parseName,
   visible,
+  type Approver,
   type Host,
   type HostConfig,
   type Loaded,
   type Lock,
+  type Route,
   type ServerDefinition,
   type ServerStatus,
   type Surroundings,
 } from '../host/index.ts';
+import type { JournalRecord } from '../store/index.ts';
 import { terminalApprover } from './ask.ts';
 import { terminalInputs } from './inputs.ts';
 import type { Io } from './io.ts';
 import { openLaunchTrust, type LaunchTrust } from './launch-trust.ts';
 import { createPrinter, type OutputOptions, type Printer } from './output.ts';
 import { openSignIns, type SignIns } from './sign-ins.ts';
+import { openState, type State } from './state.ts';
 
 /** Options that every command takes. */
 export interface GlobalOptions extends OutputOptions {
@@ -32,11 +38,18 @@ export interface GlobalOptions extends OutputOptions {
   readonly allow?: readonly string[];
   readonly ask?: readonly string[];
   readonly deny?: readonly string[];
+  /** What becomes of a call that needs a person: `deny` it, or `park` it as a ticket. Default: ask at the terminal, if there is one. */
+  readonly nonInteractive?: string;
+  /** Seconds that a parked call waits for its answer. Default 0. */
+  readonly parkWait?: string;
 }
 
 export interface Workspace extends Loaded {
   readonly io: Io;
   readonly printer: Printer;
+  /** Who is asked. */
+  readonly approver: Approver | undefined;
+  readonly state: State;
   readonly trust: LaunchTrust;
   readonly signIns: SignIns;
   readonly logDir: string;
@@ -71,15 +84,35 @@ export function openWorkspace(io: Io, options: GlobalOptions): Workspace {
     else printer.error('config-invalid', line);
   }
   const { stateDir } = loaded.paths;
+  const state = openState(stateDir, loaded.config);
   return {
     ...loaded,
     io,
     printer,
-    trust: openLaunchTrust(stateDir),
+    state,
+    approver: approverFor(io, options, state),
+    trust: openLaunchTrust(state, surroundingsOf({ io, paths: loaded.paths })),
     signIns: openSignIns(stateDir),
     logDir: join(stateDir, 'logs'),
     reload: load,
   };
+}
+
+function approverFor(io: Io, { nonInteractive, parkWait }: GlobalOptions, state: State): Approver | undefined {
+  const waitMs = Number(parkWait ?? 0) * 1_000;
+  if (!(waitMs >= 0)) throw new ParleyError('usage', `"${String(parkWait)}" is no number of seconds.`);
+  if (parkWait !== undefined && nonInteractive !== 'park')
+    throw new ParleyError('usage', '--park-wait goes with --non-interactive park.');
+  switch (nonInteractive) {
+    case undefined:
+      return io.interactive ? terminalApprover(io, state.user) : undefined;
+    case 'deny':
+      return undefined;
+    case 'park':
+      return parkApprover({ store: state.open, waitMs });
+    default:
+      throw new ParleyError('usage', `--non-interactive is deny or park, not "${nonInteractive}".`);
+  }
 }
 
 /** The configured server called `name`. @throws ParleyError `not-found` */
@@ -96,26 +129,43 @@ export function surroundingsOf({ io, paths }: Pick<Workspace, 'io' | 'paths'>): 
   return { env: io.env, home: io.home, workspaceFolder: paths.root, signal: io.signal };
 }
 
-/** A host over the servers of the workspace, or only over those `wanted`. Asks at the terminal, if a person sits there. */
+export interface WorkspaceHostOptions {
+  /** Who is asked, where it is not whoever the workspace names. */
+  readonly approver?: Approver | undefined;
+  readonly route: Route;
+}
+
+/** A host over the servers of the workspace, or only over those `wanted`. Says what an earlier process left open. */
 export function openWorkspaceHost(
   workspace: Workspace,
-  wanted?: readonly string[],
-  approver = workspace.io.interactive ? terminalApprover(workspace.io) : undefined,
+  wanted: readonly string[] | undefined,
+  { route, approver = workspace.approver }: WorkspaceHostOptions,
 ): Host {
-  const { config, io, printer, trust, signIns, logDir } = workspace;
+  const { config, io, printer, state, signIns, logDir } = workspace;
   const servers = wanted === undefined ? config.servers : config.servers.filter(({ name }) => wanted.includes(name));
   const host = openHost({
     config: { ...config, servers } satisfies HostConfig,
     surroundings: surroundingsOf(workspace),
     logDir,
-    mayLaunch: (server) => trust.covers(server),
+    store: state.open,
+    key: state.key,
+    principal: state.user,
+    route,
     authorizer: (server) => signIns.authorizer(server),
     lock: readLock(workspace),
     ...(approver && { approver }),
     ...(io.interactive && { inputs: (server: string) => terminalInputs(io, server) }),
   });
-  for (const problem of host.policy.problems) printer.error('config-invalid', `${problem} Until then, nothing may run.`);
+  host.events.subscribe((event) => {
+    if (event.type === 'recovered') for (const call of event.calls) printer.say(sayRecovered(call));
+    if (event.type === 'trouble') printer.say(`parley: ${event.error.message}`);
+  });
   return host;
+}
+
+function sayRecovered({ id, at, serverName, tool, state }: JournalRecord): string {
+  const what = `${serverName}/${oneLine(tool, 128)}, of ${new Date(at).toISOString()}`;
+  return `The process that made a call ended before its answer came (${what}, ${id}): the outcome is ${state}. It may have been carried out; look before you make it again.`;
 }
 
 /** The lock of the project; undefined where there is none. @throws ParleyError `config-invalid` */
@@ -141,7 +191,7 @@ export async function withHost<T>(
   wanted: readonly string[] | undefined,
   act: (host: Host) => Promise<T>,
 ): Promise<T> {
-  const host = openWorkspaceHost(workspace, wanted);
+  const host = openWorkspaceHost(workspace, wanted, { route: 'call' });
   try {
     return await act(host);
   } finally {

@@ -43,8 +43,6 @@ export interface HostOptions {
   readonly route?: Route;
   /** The run that all calls belong to. Default: a new one. */
   readonly run?: string;
-  /** Names of arguments that hold secrets, besides those that say so. */
-  readonly secretArguments?: readonly string[];
   /**
    * Whether a server may be launched or connected to at all. Default: one that a project's file defines only when the store says that
    * somebody trusts its launch as it is now, since whoever wrote the project is nobody the user trusts by opening it.
@@ -309,7 +307,7 @@ export function openHost(options: HostOptions): Host {
     taint,
     store: storage.get,
     pins: createPins({ store: storage.get, others: () => registry.snapshot.tools.map(({ name }) => name) }),
-    entries: createEntries(createRedact({ key, names: options.secretArguments ?? [] }), Date.now),
+    entries: createEntries(createRedact({ key, names: config.records?.secretArguments ?? [] }), Date.now),
     identity: (server) => members.get(server)?.identity,
     trouble: (error) => events.emit({ type: 'trouble', error }),
     settings: (server) => memberOf(server).definition,

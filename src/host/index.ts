@@ -1,7 +1,9 @@
 export * from './approval/index.ts';
 export * from './config/index.ts';
 export { serverLogFile, type ConnectionState } from './connections/index.ts';
+export { identify, type IdentityOptions, type ServerIdentity } from './identity/index.ts';
 export {
+  changeLines,
   driftOf,
   formatLock,
   lockServer,
@@ -34,6 +36,7 @@ export {
   type CallRecord,
   type Outcome,
   type OutcomeType,
+  type Route,
   type RouteOptions,
   type ToolOutcome,
 } from './router/index.ts';

@@ -37,7 +37,7 @@ export function addChatCommand(program: Command, run: Run): void {
 
 function chat(workspace: Workspace, options: ConversationOptions & GlobalOptions): Promise<number> {
   const { io } = workspace;
-  return withConversation(workspace, options, async (conversation) => {
+  return withConversation(workspace, 'chat', options, async (conversation) => {
     const { host, screen } = conversation;
     screen.say('Write a message, or /help.');
     const lines = createLines(io);

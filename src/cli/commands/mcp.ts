@@ -4,6 +4,7 @@ import type { Command } from 'commander';
 import { ParleyError } from '../../errors.ts';
 import {
   addServer,
+  changeLines,
   describeServer,
   gutter,
   oneLine,
@@ -21,8 +22,10 @@ import {
 } from '../../host/index.ts';
 import { exitCode, exitOfError } from '../exit.ts';
 import { columns, markdownTable } from '../output.ts';
+import type { Io } from '../io.ts';
 import type { Run } from '../run.ts';
 import { sandboxJson, saySandbox } from '../sandbox.ts';
+import { question } from '../terminal.ts';
 import { addLoginCommands, forgetUnused } from './login.ts';
 import { errorOf, sayState, serverNamed, withHost, type Workspace } from '../workspace.ts';
 
@@ -99,9 +102,10 @@ export function addMcpCommands(program: Command, run: Run): void {
 
   mcp
     .command('trust')
-    .description('Let a server that this project defines be started')
+    .description('Look at a server that this project defines, and let it be started')
     .argument('<name>')
-    .action(run((workspace, [name]) => trust(workspace, name as string)));
+    .option('--digest <digest>', 'agree to exactly this launch, where nobody can be asked')
+    .action(run((workspace, [name], options: { digest?: string }) => trust(workspace, name as string, options.digest)));
 
   addLoginCommands(mcp, run);
 
@@ -318,7 +322,7 @@ async function write(
   if (at.scope === 'project') {
     const { config } = workspace.reload();
     const server = config.servers.find((each) => each.name === name);
-    if (server !== undefined) workspace.trust.add(server);
+    if (server !== undefined) await workspace.trust.add(server, 'cli');
   }
   await forgetSignIns(workspace, name, at.scope);
   printer.result({
@@ -352,20 +356,42 @@ async function remove(workspace: Workspace, name: string, scope: string | undefi
   return exitCode.ok;
 }
 
-function trust(workspace: Workspace, name: string): number {
+async function trust(workspace: Workspace, name: string, digest: string | undefined): Promise<number> {
   const server = serverNamed(workspace, name);
-  const { written, source } = server;
-  workspace.trust.add(server);
-  workspace.printer.result({
-    json: { name, trusted: true },
-    text: () =>
-      [
-        `Server "${name}" of ${source.file} may be started as it is now:`,
-        gutter(visible(JSON.stringify(written, undefined, 2), { multiline: true })),
-        'Any change asks again.',
-      ].join('\n'),
+  const { printer, io } = workspace;
+  const { now, before } = await workspace.trust.look(server);
+  const { launch, facts, floating } = now;
+  const json = { name, digest: launch, launch: facts };
+  if (server.source.scope !== 'project' || before?.digest === launch) {
+    printer.result({ json: { ...json, trusted: true }, text: () => `Server "${name}" may be started as it is.` });
+    return exitCode.ok;
+  }
+  const changes = before === undefined ? undefined : changeLines(before.launch, facts);
+  const lines = [
+    `Server "${name}" of ${server.source.file} ${changes === undefined ? 'wants to be started like this:' : 'has changed since it was trusted:'}`,
+    gutter(changes?.join('\n') ?? visible(JSON.stringify(facts, undefined, 2), { multiline: true })),
+    ...(floating ? ['It fetches what it runs, and does not say exactly which version.'] : []),
+    `The digest of the whole is ${launch}`,
+  ];
+  if (digest === undefined) printer.say(lines.join('\n'));
+  if (digest !== undefined ? digest !== launch : !(await agrees(io, name))) {
+    const why = digest === undefined ? 'Nobody agreed' : 'That is not the digest of the launch as it is now';
+    const remedy = `Look at it, then run \`parley mcp trust ${name} --digest ${launch}\`.`;
+    throw new ParleyError('denied', `${why}: server "${name}" is not started. ${remedy}`);
+  }
+  await workspace.trust.add(server, digest === undefined ? 'terminal' : 'cli');
+  printer.result({
+    json: { ...json, trusted: true },
+    text: () => `Server "${name}" may be started as it is now. Any change asks again.`,
   });
   return exitCode.ok;
+}
+
+/** True when a person says so at the terminal. */
+async function agrees(io: Io, name: string): Promise<boolean> {
+  if (!io.interactive) return false;
+  const answer = await question(io, `May "${name}" be started like this? Type yes to agree (Enter does not): `, io.signal);
+  return answer?.trim().toLowerCase() === 'yes';
 }
 
 async function doctor(workspace: Workspace, name: string | undefined): Promise<number> {

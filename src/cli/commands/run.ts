@@ -35,7 +35,7 @@ async function answer(workspace: Workspace, words: readonly string[], options: R
   const prompt = (given === '-' ? await text(io.stdin) : given).trim();
   if (prompt === '')
     throw new ParleyError('usage', 'There is no prompt. Give it as an argument, or - to read it from standard input.');
-  return withConversation(workspace, options, async ({ screen, ask }) => {
+  return withConversation(workspace, 'run', options, async ({ screen, ask }) => {
     screen.say(`\n> ${visible(prompt, { multiline: true })}`);
     return ask(prompt, io.signal);
   });

@@ -14,5 +14,5 @@ export { createIntent, type CallCircumstances, type CallIntent, type IntendedCal
 export { proposals, type ArgumentPattern, type Matcher, type Proposal } from './pattern.ts';
 export { queueApprover, type QueueOptions } from './queue.ts';
 export { promptLines } from './prompt-text.ts';
-export { decisionEntry, parkApprover, ticketed, type TicketOptions } from './tickets.ts';
+export { answerTicket, parkApprover, requestOf, ticketed, type TicketOptions } from './tickets.ts';
 export type { Grant } from '../../store/index.ts';

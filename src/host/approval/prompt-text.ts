@@ -9,24 +9,30 @@ const NARROWEST = 20;
 /** Lines of a server's description of its tool. Arguments are never cut. */
 const DESCRIPTION_LINES = 12;
 
+const HEADINGS = { tool: 'Tool:', resource: 'Resource that is read:', prompt: 'Prompt that is fetched:' } as const;
+
 /**
  * The lines of the question, without line ends, none wider than `columns` (default 80). Arguments are whole, however long: a
  * terminal shows the lines in pages and offers to allow only after the last.
  */
 export function promptLines(request: ApprovalRequest, options: { readonly columns?: number } = {}): readonly string[] {
-  const { intent, because, trusted, widest, changes = [] } = request;
+  const { intent, because, trusted, widest, changes = [], floating = false, proposals = [] } = request;
   const columns = Math.max(NARROWEST, options.columns ?? 80);
   const own = (text: string) => wrapped(text, columns);
   const quoted = (text: string) => cut(visible(text), columns - GUTTER.length).map((line) => GUTTER + line);
   return [
-    ...own('A tool is about to be called.'),
+    ...own(intent.kind === 'tool' ? 'A tool is about to be called.' : 'Something is about to be read.'),
     ...own(`Server, ${trusted ? 'trusted to describe its tools rightly' : 'not trusted'}:`),
     ...quoted(intent.server),
-    ...own('Tool:'),
-    ...quoted(intent.tool),
+    ...(intent.serverDigest === ''
+      ? []
+      : own(`What it is, whatever it is called, has the digest ${intent.serverDigest.slice(0, 16)}.`)),
+    ...(floating ? own('It fetches what it runs, in no certain version, so nothing is allowed for it beyond this run.') : []),
+    ...own(HEADINGS[intent.kind]),
+    ...quoted(intent.definition.name),
     ...own(`Arguments, all ${Buffer.byteLength(canonical(intent.args))} bytes of them:`),
     ...JSON.stringify(intent.args, undefined, 2).split('\n').flatMap(quoted),
-    ...description(intent.definition.description ?? '', { own, quoted }),
+    ...(intent.kind === 'tool' ? description(intent.definition.description ?? '', { own, quoted }) : []),
     ...(changes.length > 0 ? own('What changed in it since it was allowed before (- was, + is):') : []),
     ...changes.flatMap(quoted),
     ...own('Why you are asked:'),
@@ -37,6 +43,10 @@ export function promptLines(request: ApprovalRequest, options: { readonly column
         ? 'You can allow this one call only.'
         : 'To allow it for this run covers this tool with any arguments, not only these, until Parley ends or the tool changes.',
     ),
+    ...(proposals.length === 0
+      ? []
+      : own('To allow it always covers one of these, as you choose, until the tool or its server changes:')),
+    ...proposals.flatMap(({ label }, at) => quoted(`${at + 1}  ${label}`)),
   ];
 }
 

@@ -46,12 +46,13 @@ export function ticketed(approver: Approver, options: Omit<TicketOptions, 'waitM
 /** What a ticket asks, as it is shown to whoever answers. */
 export function requestOf(approval: Approval): ApprovalRequest {
   const { because, shown, serverName, server, policyVersion, args, principal, run } = approval;
-  const { trusted, widest, floating, proposals = [] } = shown as unknown as Partial<ApprovalRequest>;
+  const { trusted = false, widest = 'once', ...more } = shown as unknown as Partial<ApprovalRequest>;
+  const { floating = false, proposals = [], changes = [] } = more;
   const { route = 'library', taint = [], kind = 'tool', definition } = shown as unknown as Partial<CallIntent>;
   const tool = definition ?? { name: approval.tool, inputSchema: {} };
   const whose = { policyVersion, principal, run, route, taint, kind };
   const intent = createIntent({ ...whose, server: serverName, serverDigest: server, tool, args });
-  return { intent, because, trusted: trusted ?? false, widest: widest ?? 'once', floating: floating ?? false, proposals };
+  return { intent, because, trusted, widest, floating, proposals, changes };
 }
 
 /**
@@ -65,7 +66,8 @@ export async function answerTicket(
   now: () => number = Date.now,
 ): Promise<{ readonly won: boolean; readonly approval: Approval }> {
   const ticket = await approvals.get(id);
-  const missing = () => new ParleyError('not-found', `There is no ticket ${JSON.stringify(id.slice(0, 64))}. See \`parley approvals list\`.`);
+  const missing = () =>
+    new ParleyError('not-found', `There is no ticket ${JSON.stringify(id.slice(0, 64))}. See \`parley approvals list\`.`);
   if (ticket === undefined) throw missing();
   const request = requestOf(ticket);
   if (verdict.type === 'allow' && verdict.scope !== 'once' && termsOf(verdict, request) === undefined) {

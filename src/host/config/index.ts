@@ -13,6 +13,7 @@ export type {
   InputPrompt,
   Launch,
   OAuthSettings,
+  RecordSettings,
   Rule,
   Rules,
   Scope,

@@ -35,7 +35,19 @@ export function merge(sections: readonly Sections[], defaults: HostSettings, env
     rules: joinRules(sections.map((section) => section.rules)),
     settings,
     inputs: sections.flatMap((section) => section.inputs),
+    ...mergeRecords(sections),
   };
+}
+
+/** What the files say about what is remembered; the strongest says where, and each may name more that is secret. */
+function mergeRecords(sections: readonly Sections[]): Pick<HostConfig, 'records'> {
+  const said = [...sections]
+    .sort((a, b) => SETTING_RANK[b.document.scope] - SETTING_RANK[a.document.scope])
+    .map(({ records }) => records ?? {});
+  const store = said.find((each) => each.store !== undefined)?.store;
+  const secretArguments = said.flatMap((each) => each.secretArguments ?? []);
+  if (store === undefined && secretArguments.length === 0) return {};
+  return { records: { ...(store !== undefined && { store }), secretArguments } };
 }
 
 /** The first entry of each name. A bad one holds its name all the same: nothing else is run in its place. */

@@ -283,3 +283,17 @@ describe('rules that cannot be read', () => {
     expect(warnings(loaded)).toEqual([expect.stringMatching(/^permissions: The rules are ignored in this file/)]);
   });
 });
+
+describe('what is remembered', () => {
+  it('is kept where the user says, and a project may only name more that is secret', () => {
+    const workspace = createWorkspace();
+    const { projectFile, userFile } = workspace.paths;
+    expect(workspace.load().config.records).toBeUndefined();
+    workspace.write(userFile, { store: 'postgres://db.example/parley', secretArguments: ['pin_code'] });
+    workspace.write(projectFile, { store: 'memory:', secretArguments: ['recipe'] });
+    const loaded = workspace.load();
+    expect(loaded.config.records?.store).toBe('postgres://db.example/parley');
+    expect([...(loaded.config.records?.secretArguments ?? [])].sort()).toEqual(['pin_code', 'recipe']);
+    expect(warnings(loaded).some((line) => line.startsWith('store: '))).toBe(true);
+  });
+});

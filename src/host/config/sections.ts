@@ -8,8 +8,17 @@ import type { Path } from './jsonc.ts';
 import { describesLaunch, eachText, LAUNCH_KEYS, looksLikeServer, readLaunch } from './launch.ts';
 import { cleanServerName, isServerName } from './name.ts';
 import { isMisnamedPermissions, readPermissions } from './permissions.ts';
-import { PARLEY_SETTING_KEYS, readHostSettings, readSettings, STANDARD_SETTING_KEYS } from './settings.ts';
-import type { HostSettings, InputPrompt, Launch, LaunchSettings, Rules, ServerSettings, Source } from './shape.ts';
+import { PARLEY_SETTING_KEYS, readHostSettings, readRecordSettings, readSettings, STANDARD_SETTING_KEYS } from './settings.ts';
+import type {
+  HostSettings,
+  InputPrompt,
+  Launch,
+  LaunchSettings,
+  RecordSettings,
+  Rules,
+  ServerSettings,
+  Source,
+} from './shape.ts';
 
 /** One named entry. With `defines` it claims its name even when it failed; otherwise it only adds settings to a server. */
 export interface Entry {
@@ -29,6 +38,7 @@ export interface Sections {
   readonly entries: readonly Entry[];
   readonly rules: Rules;
   readonly settings: Partial<HostSettings>;
+  readonly records?: Partial<RecordSettings>;
   readonly inputs: readonly InputPrompt[];
 }
 
@@ -42,6 +52,8 @@ const ROOT_KEYS = {
     'callTimeoutMs',
     'healthIntervalMs',
     'maxResultBytes',
+    'store',
+    'secretArguments',
     'inputs',
     '$schema',
   ],
@@ -71,6 +83,7 @@ export function readSections(document: Document): Sections {
     entries,
     rules: { ...rules, complete: rules.complete && !misnamed },
     settings: readHostSettings(document),
+    records: readRecordSettings(document),
     inputs: readInputs(document, root),
   };
 }

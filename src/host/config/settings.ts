@@ -3,7 +3,7 @@ import { createFields, type Fields, isRecord, isTimeoutName, LONGEST_MS } from '
 import type { Document } from './document.ts';
 import { readOAuth } from './oauth.ts';
 import { LAUNCH_SETTING_KEYS, readLaunchSettings } from './sandbox.ts';
-import type { HostSettings, LaunchSettings, ServerSettings } from './shape.ts';
+import type { HostSettings, LaunchSettings, RecordSettings, ServerSettings } from './shape.ts';
 
 /** What holds when nobody says anything else, in milliseconds and bytes. */
 export const DEFAULT_SETTINGS: HostSettings = {
@@ -58,6 +58,17 @@ export function readHostSettings(document: Document): Partial<HostSettings> {
     healthIntervalMs: readInterval(fields),
     maxResultBytes: fields.integer('maxResultBytes', { least: 1_024, most: 64 * 1024 * 1024 }),
   });
+}
+
+/** What a Parley file says about what is remembered. Where that is kept is for the user to say, and for no project. */
+export function readRecordSettings(document: Document): Partial<RecordSettings> {
+  if (!isRecord(document.value)) return {};
+  const fields = createFields(document, [], document.value, 'Settings');
+  const store = fields.text('store');
+  const secretArguments = fields.texts('secretArguments');
+  if (document.scope !== 'project') return present({ store, secretArguments });
+  if (store !== undefined) ignore(fields, 'store', `a project cannot say where you keep your approvals. ${LOCAL}`);
+  return present({ secretArguments });
 }
 
 /** MCP_TIMEOUT and MCP_TOOL_TIMEOUT, both in milliseconds. A value that is not a time is passed to `complain` and not used. */

@@ -152,6 +152,14 @@ export interface HostSettings {
   readonly maxResultBytes: number;
 }
 
+/** What is said about what is remembered and written down. */
+export interface RecordSettings {
+  /** Address of the store: a file, `sqlite:FILE`, `memory:` or `postgres://…`. Never from a project's files. Default: a file in the state directory. */
+  readonly store?: string;
+  /** Names of arguments that hold secrets, besides those that say so; from all files. */
+  readonly secretArguments: readonly string[];
+}
+
 /** A value that `${input:id}` asks a person for, as the file describes it. */
 export interface InputPrompt {
   readonly id: string;
@@ -168,4 +176,6 @@ export interface HostConfig {
   readonly rules: Rules;
   readonly settings: HostSettings;
   readonly inputs: readonly InputPrompt[];
+  /** Absent: nothing was said. */
+  readonly records?: RecordSettings;
 }
