@@ -4,6 +4,7 @@ import { isObject, type JsonObject } from '../jsonrpc/index.ts';
 import {
   forHuman,
   forModel,
+  sayFindings,
   sayOutcome,
   stripHidden,
   type CallRecord,
@@ -50,7 +51,7 @@ export function hostToolbox(host: Host, { takes }: Pick<Model, 'takes'>): Toolbo
       status,
       summary,
       parts: outcome.type === 'ok' ? parts : [textPart(summary), ...parts],
-      preview: forHuman(outcome.result.value, PREVIEW),
+      preview: [forHuman(outcome.result.value, PREVIEW), sayFindings(outcome.result.findings)].filter(Boolean).join('\n'),
     };
   }
 

@@ -1,5 +1,5 @@
 // Prints what became of a call or a read, in the specification's shape where that is asked for, and gives the exit code.
-import { forHuman, forWire, sayOutcome, type Held, type Outcome } from '../host/index.ts';
+import { forHuman, forWire, sayFindings, sayOutcome, type Held, type Outcome } from '../host/index.ts';
 import type { CallToolResult, ContentBlock, GetPromptResult, ReadResourceResult } from '../protocol/index.ts';
 import { exitOfOutcome } from './exit.ts';
 import type { Printer } from './output.ts';
@@ -25,6 +25,8 @@ export function printOutcome<R extends Result>(printer: Printer, outcome: Outcom
     ndjson: () => [{ type: 'result', result: wire }],
   });
   if (outcome.type === 'tool-error') printer.error(code, 'The tool reported an error; its own words are above.');
+  const found = sayFindings(findings);
+  if (found !== undefined) printer.say(found);
   for (const { kind, where, detail } of findings) printer.detail(`${where}: ${kind}, ${detail}`);
   if (verdict === 'invalid' || verdict === 'missing') {
     printer.say(`The structured content does not fit the tool's output schema: ${errors.join('; ') || verdict}.`);

@@ -92,10 +92,10 @@ export interface Host extends Router, AsyncDisposable {
   readonly registry: Registry;
   readonly events: Feed<HostEvent>;
   /** Keeps texts that are too long to pass on, in files that go with the host. */
-  /** What is wrong in the rules; with a problem, everything is denied. And the digest of all that decides about a server. */
-  readonly policy: Pick<RuleSet, 'problems' | 'version'>;
   readonly spill: Spill;
   readonly config: HostConfig;
+  /** What is wrong in the rules; with a problem, everything is denied. And the digest of all that decides about a server. */
+  readonly policy: Pick<RuleSet, 'problems' | 'version'>;
   /** The run that calls belong to. */
   readonly run: string;
   /** The enabled servers, in the order of the configuration. */
@@ -311,6 +311,7 @@ export function openHost(options: HostOptions): Host {
     identity: (server) => members.get(server)?.identity,
     trouble: (error) => events.emit({ type: 'trouble', error }),
     settings: (server) => memberOf(server).definition,
+    hosts: (server) => hostsOf(memberOf(server).definition),
     session,
     listed: (waiting) => until(allSettled, waiting),
     signedIn,
@@ -331,9 +332,9 @@ export function openHost(options: HostOptions): Host {
     ...router,
     registry,
     events: events.feed,
-    policy: rules,
     spill,
     config,
+    policy: rules,
     run,
     store: storage.get,
     get servers() {
@@ -366,4 +367,9 @@ function signsItself(server: ServerConfig): boolean {
 function sandboxOf(state: ConnectionState): Pick<ServerStatus, 'sandbox'> {
   if (state.type !== 'ready' || state.session.channel.kind !== 'stdio') return {};
   return { sandbox: (state.session.channel as StdioChannel).sandbox };
+}
+
+/** The host of a server's address, as far as it is written. */
+function hostsOf({ written }: ServerDefinition): readonly string[] {
+  return written.kind === 'http' && URL.canParse(written.url) ? [new URL(written.url).hostname] : [];
 }

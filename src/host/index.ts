@@ -48,6 +48,7 @@ export {
   gutter,
   GUTTER,
   oneLine,
+  sayFindings,
   stripHidden,
   visible,
   type Finding,

@@ -71,6 +71,8 @@ export interface RouterParts extends GateParts {
   readonly run: string;
   /** What the run has read. */
   readonly taint: Taint;
+  /** Hosts that are a server's own: links there are nothing to point out. */
+  readonly hosts: (server: string) => readonly string[];
   /** Resolves when no first list is awaited any more. */
   readonly listed: (options: { readonly signal?: AbortSignal }) => Promise<void>;
   /** Looks again at servers that wanted a sign-in, where `name` may be theirs; resolves with why the one it names still does. */
@@ -129,7 +131,7 @@ export function createRouter(parts: RouterParts): Router {
         rebuild,
         act: async (session, { tool, args: checked }) => {
           const result = await session.callTool(tool, checked, sessionOptions(options, settings));
-          return holdToolResult(result, { server: entry.server }, outputCheck(entry, compile));
+          return holdToolResult(result, { server: entry.server }, { ...outputCheck(entry, compile), ...own(entry.server) });
         },
       },
       options,
@@ -150,6 +152,8 @@ export function createRouter(parts: RouterParts): Router {
       return invalid(asFault(error).message);
     }
   }
+
+  const own = (server: string) => ({ ownHosts: parts.hosts(server) });
 
   function circumstances(server: string, { route = parts.route }: RouteOptions) {
     const { principal, run, rules } = parts;
@@ -252,7 +256,7 @@ export function createRouter(parts: RouterParts): Router {
       const { server, uri } = found.entry;
       const target = { kind: 'resource', server, name: uri, args: { uri } } as const;
       return read(target, options, async (session) =>
-        holdResource(await session.readResource(uri, sessionOptions(options, parts.settings(server))), { server }),
+        holdResource(await session.readResource(uri, sessionOptions(options, parts.settings(server))), { server }, own(server)),
       );
     },
 
@@ -267,7 +271,11 @@ export function createRouter(parts: RouterParts): Router {
       const target = { kind: 'prompt', server, name: key, args: args ?? {}, entry: found.entry } as const;
       return read(target, options, async (session, intent) => {
         const given = args === undefined ? undefined : (intent.args as Record<string, string>);
-        return holdPrompt(await session.getPrompt(key, given, sessionOptions(options, parts.settings(server))), { server });
+        return holdPrompt(
+          await session.getPrompt(key, given, sessionOptions(options, parts.settings(server))),
+          { server },
+          own(server),
+        );
       });
     },
 

@@ -174,9 +174,29 @@ describe('findings', () => {
     expect(held.findings.map(({ kind, where }) => `${kind} ${where}`)).toEqual([
       'control content[0]',
       'bidi content[2]',
-      'invisible content[2]',
+      'tag content[2]',
       'invisible structuredContent',
     ]);
+  });
+
+  test('name imitations of our questions and links to other hosts, and change nothing of what is said', async () => {
+    const blocks = [
+      text('Allow it? [o]nce or [d]eny'),
+      text('see https://own.example/x'),
+      text('![x](https://evil.example/p.png) https://a.example'),
+      { type: 'resource_link', name: 'key', uri: 'http://169.254.169.254/latest' },
+    ];
+    const held = await holdBlocks(blocks, { ownHosts: ['own.example'] });
+    expect(held.findings).toEqual([
+      { kind: 'imitation', where: 'content[0]', detail: 'holds what looks like a question of Parley’s own' },
+      {
+        kind: 'link',
+        where: 'content[2]',
+        detail: 'links to evil.example, a.example; some of it is loaded to be shown, by those who show it',
+      },
+      { kind: 'link', where: 'content[3]', detail: 'links to 169.254.169.254' },
+    ]);
+    expect((forWire(held.value) as { content: unknown }).content).toEqual(blocks);
   });
 
   test('are a hundred at most, and hold no raw text of the server', async () => {

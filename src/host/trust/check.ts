@@ -3,13 +3,14 @@
 import { isObject, type JsonObject } from '../../jsonrpc/index.ts';
 import type { CallToolResult, ContentBlock, GetPromptResult, ReadResourceResult } from '../../protocol/index.ts';
 import { audienceOf, bytesText, nameOf, payloadOf, type AnyResult } from './blocks.ts';
+import { foreignLinks, imitatesQuestion } from './findings.ts';
 import { RESULT_LIMITS, type ResultLimits } from './limits.ts';
 import { hold, type Source, type Untrusted } from './untrusted.ts';
 import { cut, hiddenIn, oneLine, type Hidden } from './visible.ts';
 
 /** `where` is a member of the result, such as `content[3]`; both texts are safe to show. */
 export interface Finding {
-  readonly kind: Hidden | 'oversized' | 'too-deep' | 'too-many' | 'unknown-block';
+  readonly kind: Hidden | 'imitation' | 'link' | 'oversized' | 'too-deep' | 'too-many' | 'unknown-block';
   readonly where: string;
   readonly detail: string;
 }
@@ -29,8 +30,21 @@ export interface Held<R> {
   readonly errors: readonly string[];
 }
 
+/** Of one line. */
+const SAID_FINDINGS = 3;
+
+/** Findings as one line of ours, for people; undefined when there are none. */
+export function sayFindings(findings: readonly Finding[]): string | undefined {
+  if (findings.length === 0) return undefined;
+  const said = findings.slice(0, SAID_FINDINGS).map(({ where, detail }) => `${where} ${detail}`);
+  const more = findings.length > SAID_FINDINGS ? `; and ${findings.length - SAID_FINDINGS} more` : '';
+  return `(${findings.length} ${findings.length === 1 ? 'finding' : 'findings'}: ${said.join('; ')}${more})`;
+}
+
 export interface HoldOptions {
   readonly limits?: Partial<ResultLimits>;
+  /** Hosts that links may lead to without being found: the server's own. */
+  readonly ownHosts?: readonly string[];
 }
 
 export interface ToolHoldOptions extends HoldOptions {
@@ -81,13 +95,21 @@ function within<R extends AnyResult>(
     if (findings.length < MAX_FINDINGS) findings.push({ kind, where, detail });
   };
   const survey = createSurvey(limits);
+  const { ownHosts = [] } = options;
+  const findIn = (where: string, { hidden, imitates, texts }: Surveyed) => {
+    for (const kind of hidden) find(kind, where, `holds ${HIDDEN_TEXT[kind]}`);
+    if (imitates) find('imitation', where, 'holds what looks like a question of Parley’s own');
+    const links = sayLinks(texts, ownHosts);
+    if (links !== undefined) find('link', where, links);
+  };
 
   const items = (result as unknown as JsonObject)[shape.list] as readonly JsonObject[];
   const list = items.slice(0, limits.blocks).map((item, index) => {
     const where = `${shape.list}[${index}]`;
     const block = shape.block(item);
-    const { bytes, hidden, over } = survey(item);
-    for (const kind of hidden) find(kind, where, `holds ${HIDDEN_TEXT[kind]}`);
+    const surveyed = survey(item);
+    const { bytes, over } = surveyed;
+    findIn(where, surveyed);
     if (!KNOWN.has(block['type'])) find('unknown-block', where, nameOf(block));
     const most = mostOf(block, limits);
     if (over === undefined && (payloadOf(block) ?? bytes) <= most) return item;
@@ -109,8 +131,9 @@ function within<R extends AnyResult>(
       continue;
     }
     const where = oneLine(key, 64);
-    const { bytes, hidden, over } = survey(value);
-    for (const kind of hidden) find(kind, where, `holds ${HIDDEN_TEXT[kind]}`);
+    const surveyed = survey(value);
+    const { bytes, over } = surveyed;
+    findIn(where, surveyed);
     if (over !== undefined) find(over, where, `${WHY[over](limits)}; left out`);
     else if (bytes > limits.structured) find('oversized', where, `more than ${bytesText(limits.structured)}; left out`);
     else members.push([key, value]);
@@ -192,7 +215,23 @@ const HIDDEN_TEXT: Readonly<Record<Hidden, string>> = {
   control: 'control characters',
   bidi: 'characters that change the direction of writing',
   invisible: 'characters that cannot be seen',
+  tag: 'tag characters, in which a text can be hidden',
 };
+
+/** Of one finding. */
+const SAID_HOSTS = 5;
+
+function sayLinks(texts: readonly string[], own: readonly string[]): string | undefined {
+  const found = texts.map((text) => foreignLinks(text, own));
+  const hosts = [...new Set(found.flatMap((each) => each.hosts))];
+  if (hosts.length === 0) return undefined;
+  const more = hosts.length > SAID_HOSTS ? ` and ${hosts.length - SAID_HOSTS} more` : '';
+  const images = found.some((each) => each.images.length > 0) ? '; some of it is loaded to be shown, by those who show it' : '';
+  return `links to ${hosts
+    .slice(0, SAID_HOSTS)
+    .map((host) => oneLine(host, 100))
+    .join(', ')}${more}${images}`;
+}
 
 const WHY = {
   'too-deep': (limits: ResultLimits) => `more than ${limits.depth} levels deep`,
@@ -203,6 +242,9 @@ interface Surveyed {
   /** About the size of its JSON. */
   readonly bytes: number;
   readonly hidden: ReadonlySet<Hidden>;
+  readonly imitates: boolean;
+  /** Those that may hold a link. */
+  readonly texts: readonly string[];
   /** Set when it goes too deep, or holds more values than are left for the whole result; then nothing else is complete. */
   readonly over: 'too-deep' | 'too-many' | undefined;
 }
@@ -213,20 +255,25 @@ function createSurvey(limits: ResultLimits): (value: unknown) => Surveyed {
   return (top) => {
     const rest: { readonly value: unknown; readonly depth: number }[] = [{ value: top, depth: 0 }];
     const hidden = new Set<Hidden>();
+    const texts: string[] = [];
     let bytes = 0;
+    let imitates = false;
+    const surveyed = (over: Surveyed['over']): Surveyed => ({ bytes, hidden, imitates, texts, over });
     for (let next = rest.pop(); next !== undefined; next = rest.pop()) {
       const { value, depth } = next;
-      if (--nodesLeft < 0) return { bytes, hidden, over: 'too-many' };
+      if (--nodesLeft < 0) return surveyed('too-many');
       if (typeof value === 'string') {
         bytes += Buffer.byteLength(value) + 3;
         for (const kind of hiddenIn(value)) hidden.add(kind);
+        imitates ||= imitatesQuestion(value);
+        if (value.includes('/') || value.includes('\\')) texts.push(value);
       } else if (typeof value !== 'object' || value === null) {
         bytes += String(value).length + 1;
       } else {
-        if (depth >= limits.depth) return { bytes, hidden, over: 'too-deep' };
+        if (depth >= limits.depth) return surveyed('too-deep');
         bytes += 2;
         const members = Array.isArray(value) ? value.map((item): [string, unknown] => ['', item]) : Object.entries(value);
-        if (members.length > nodesLeft) return { bytes, hidden, over: 'too-many' };
+        if (members.length > nodesLeft) return surveyed('too-many');
         for (const [name, member] of members) {
           bytes += name.length + 3;
           for (const kind of hiddenIn(name)) hidden.add(kind);
@@ -234,6 +281,6 @@ function createSurvey(limits: ResultLimits): (value: unknown) => Surveyed {
         }
       }
     }
-    return { bytes, hidden, over: undefined };
+    return surveyed(undefined);
   };
 }

@@ -3,6 +3,7 @@ export {
   holdPrompt,
   holdResource,
   holdToolResult,
+  sayFindings,
   type CheckedOutput,
   type Finding,
   type Held,

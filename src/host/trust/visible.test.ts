@@ -58,6 +58,7 @@ test('hidden characters are found by kind', () => {
   expect(hiddenIn('\x1b')).toEqual(['control']);
   expect(hiddenIn('é\r')).toEqual(['control']);
   expect(hiddenIn('\u202e')).toEqual(['bidi']);
-  expect(hiddenIn('\u{e0041}')).toEqual(['invisible']);
+  expect(hiddenIn('\u{e0041}')).toEqual(['tag']);
+  expect(hiddenIn('\u{e0100}')).toEqual(['invisible']);
   expect(hiddenIn('\x1b\u200f\u200b')).toEqual(['control', 'bidi', 'invisible']);
 });

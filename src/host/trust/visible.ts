@@ -23,7 +23,9 @@ const FOR_NOBODY = new RegExp(`${HIDDEN}(?<!${LAYOUT}|${LINE_ENDS}|${EMOJI_USE}|
 
 const CONTROL = new RegExp(String.raw`\p{Cc}(?<!${LAYOUT}|${LINE_ENDS})`, 'u');
 const BIDI = /[\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]/;
-const INVISIBLE = new RegExp(`${HIDDEN}(?<!\\p{Cc}|${BIDI.source}|${EMOJI_USE})`, 'u');
+/** A second alphabet without glyphs, in which whole sentences can be hidden. */
+const TAG = /[\u{E0000}-\u{E007F}]/u;
+const INVISIBLE = new RegExp(`${HIDDEN}(?<!\\p{Cc}|${BIDI.source}|${TAG.source}|${EMOJI_USE})`, 'u');
 
 /**
  * The text with everything hidden written out as `\u{…}`. With `multiline`, line ends and tabs stay, and CR LF becomes LF. A
@@ -65,7 +67,7 @@ export function stripHidden(text: string): string {
   return text.replace(FOR_NOBODY, '');
 }
 
-export type Hidden = 'control' | 'bidi' | 'invisible';
+export type Hidden = 'control' | 'bidi' | 'invisible' | 'tag';
 
 /** The kinds of hidden characters in a text of several lines. */
 export function hiddenIn(text: string): readonly Hidden[] {
@@ -75,6 +77,7 @@ export function hiddenIn(text: string): readonly Hidden[] {
   if (CONTROL.test(text)) kinds.push('control');
   if (BIDI.test(text)) kinds.push('bidi');
   if (INVISIBLE.test(text)) kinds.push('invisible');
+  if (TAG.test(text)) kinds.push('tag');
   return kinds;
 }
 

@@ -1,0 +1,79 @@
+// Marks that tell a person what to look at twice in a text: an imitation of Parley's own questions, and links that lead elsewhere.
+// They change nothing of a text and decide nothing.
+import { canonicalHost, hostsIn } from './links.ts';
+
+/** Words of the questions that Parley asks, and of questions like them; all in small letters, over any white space. */
+const QUESTIONS = [
+  'a tool is about to be called',
+  'allow it\\?',
+  'allow this call',
+  'why you are asked',
+  'this call has the digest',
+  'you can allow this one call only',
+  'to allow it for this run covers',
+  'enter denies',
+  '(?:allow|approve|permit|confirm|continue|proceed)\\b[^\\n]{0,60}[\\[(](?:y(?:es)?/n(?:o)?|o|a|y)[\\])]',
+].map((question) => question.replaceAll(' ', '\\s{1,8}'));
+const QUESTION = new RegExp(`\\b(?:${QUESTIONS.join('|')})`);
+/** A line that begins as what the command itself says on standard error. */
+const OWN_LINE = /^\s{0,8}parley:\s/m;
+
+/** Letters of other scripts that look like those of ours. */
+const LOOKALIKES: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    a: 'аαɑ',
+    b: 'ЬƄ',
+    c: 'сϲ',
+    d: 'ԁ',
+    e: 'еєҽ',
+    g: 'ɡ',
+    h: 'һ',
+    i: 'іιıɩӏ',
+    j: 'ј',
+    k: 'кκ',
+    l: 'ⅼ',
+    m: 'м',
+    n: 'п',
+    o: 'оοօ',
+    p: 'рρ',
+    q: 'ԛ',
+    r: 'г',
+    s: 'ѕ',
+    t: 'тτ',
+    u: 'υս',
+    v: 'ѵν',
+    w: 'ԝѡ',
+    x: 'хχ',
+    y: 'уγ',
+  }).flatMap(([letter, likes]) => [...likes].map((like): [string, string] => [like, letter])),
+);
+const LOOKALIKE = new RegExp(`[${[...LOOKALIKES.keys()].join('')}]`, 'gu');
+const UNSEEN = /[\p{Cf}\p{Mn}\p{Default_Ignorable_Code_Point}]/gu;
+
+/** Characters of one text that are looked at: more than any person reads. */
+const LOOKED_AT = 1_000_000;
+
+/** True when the text holds what Parley asks people, also in letters that only look like it. */
+export function imitatesQuestion(whole: string): boolean {
+  // What has no white space is a picture or the like.
+  if (!/\s/.test(whole)) return false;
+  const text = whole.slice(0, LOOKED_AT).toLowerCase();
+  const isPlain = /^[\x20-\x7e\s]*$/.test(text);
+  const plain = isPlain ? text : text.normalize('NFKD').toLowerCase().replace(UNSEEN, '').replace(LOOKALIKE, likeLatin);
+  return QUESTION.test(plain) || OWN_LINE.test(plain);
+}
+
+function likeLatin(letter: string): string {
+  return LOOKALIKES.get(letter) ?? letter;
+}
+
+/** Hosts that the links in a text lead to, but for `own`; `images` are those that a reader might load by itself. */
+export function foreignLinks(
+  text: string,
+  own: readonly string[],
+): { readonly hosts: readonly string[]; readonly images: readonly string[] } {
+  const known = new Set(own.map(canonicalHost));
+  const { links, images } = hostsIn(text);
+  const foreign = (hosts: readonly string[]) => hosts.filter((host) => !known.has(host));
+  return { hosts: foreign(links), images: foreign(images) };
+}
