@@ -204,6 +204,11 @@ describe('who has one', () => {
     await openSession(server.url, ann);
     expect((await post(server.url, initialize, ann)).status).toBe(503);
     await openSession(server.url, await by('bob'));
+    const streams = await Promise.all([1, 2].map(() => http(`${server.origin}/sse`, { method: 'GET', headers: ann })));
+    expect((await http(`${server.origin}/sse`, { method: 'GET', headers: ann })).status).toBe(503);
+    const other = await http(`${server.origin}/sse`, { method: 'GET', headers: await by('bob') });
+    expect(other.status).toBe(200);
+    for (const stream of [...streams, other]) stream.cut();
   });
 
   it('is not kept waiting by one whose token cannot be checked', async () => {

@@ -37,6 +37,8 @@ export interface SseEndpointsOptions extends GuardOptions {
   readonly takeMs?: number;
   /** Sessions at once. Default 1,024. */
   readonly maxSessions?: number;
+  /** Sessions at once of one who was let in by the gate. Default 64. */
+  readonly maxSessionsEach?: number;
   /** Who may come in, and as whom. Default: everybody who passes the checks of Host and Origin, as nobody in particular. */
   readonly gate?: Gate;
   /** Says who makes a request that was authenticated before, where no gate does; a session serves only who opened it. */
@@ -64,7 +66,14 @@ const MIB = 1_048_576;
  * @see 2024-11-05 basic/transports, "HTTP with SSE"
  */
 export function createSseEndpoints(options: SseEndpointsOptions): SseEndpoints {
-  const { accept, path = '/sse', messagePath = '/messages', maxBodyBytes = 4 * MIB, maxSessions = 1_024 } = options;
+  const {
+    accept,
+    path = '/sse',
+    messagePath = '/messages',
+    maxBodyBytes = 4 * MIB,
+    maxSessions = 1_024,
+    maxSessionsEach = 64,
+  } = options;
   const { gate, principal = () => '', newId = () => randomBytes(32).toString('hex'), clock = systemClock } = options;
   const { maxBufferedBytes = 4 * MIB, takeMs = 60_000, log = silent } = options;
   const guard = createGuard(options);
@@ -76,7 +85,9 @@ export function createSseEndpoints(options: SseEndpointsOptions): SseEndpoints {
     if (!isPermitted(gate, identity, undefined, response)) return;
     const form = readable(request.headers.accept);
     if (form === undefined || form === 'json') return refuse(response, 406, 'Accept must allow text/event-stream.');
-    if (sessions.size >= maxSessions) return refuse(response, 503, 'There are too many sessions. Try again later.');
+    const own = () => [...sessions.values()].filter((session) => session.principal === identity?.principal).length;
+    if (sessions.size >= maxSessions || (identity !== undefined && own() >= maxSessionsEach))
+      return refuse(response, 503, 'There are too many sessions. Try again later.');
     const id = newId();
     const line = new SseLine(response, { clock, maxBufferedBytes, takeMs, onEnd: () => sessions.delete(id) });
     sessions.set(id, { line, principal: principalOf(request, identity) });
