@@ -17,7 +17,7 @@ describe('a limit', () => {
     const error = overLimit('maxLineBytes', 120, 'It was dropped.', 100, { unsent: true });
     expect(error).toMatchObject({
       code: 'limit',
-      message: 'It was dropped. Raise maxLineBytes if that is honest.',
+      message: 'It was dropped. Raise limits.maxLineBytes if that is honest.',
       details: { limit: 'maxLineBytes', allowed: 100, observed: 120, unsent: true },
     });
     expect(overLimit('maxRequestId', 300, 'It was refused.').message).toBe('It was refused.');

@@ -1,6 +1,6 @@
 // Results that may be used again (2026-07-28, server/utilities/caching). The principal is part of the key, so that
 // nobody is given what another was answered.
-import { systemClock, type Clock } from '../base/index.ts';
+import { LIMITS, systemClock, type Clock } from '../base/index.ts';
 
 export interface CacheKey {
   /** Which server: its launch or URL, not the name it gives itself. */
@@ -38,7 +38,12 @@ interface Kept {
 }
 
 export function createCache(options: CacheOptions = {}): Cache {
-  const { maxEntries = 512, maxSize = 32 * 1_048_576, publicResults = 'separate', clock = systemClock } = options;
+  const {
+    maxEntries = LIMITS.maxCacheEntries.default,
+    maxSize = LIMITS.maxCacheSize.default,
+    publicResults = 'separate',
+    clock = systemClock,
+  } = options;
   const kept = new Map<string, Kept>();
   let size = 0;
 

@@ -1,5 +1,5 @@
 // Follows nextCursor to the end of a list (server/utilities/pagination), bounded, and never twice to the same page.
-import { limitOf, LIMITS, overLimit, type Clock, type Limits } from '../base/index.ts';
+import { limitOf, overLimit, type Clock, type Limits } from '../base/index.ts';
 import type { JsonObject } from '../jsonrpc/index.ts';
 import { freshFor, violation, type Page, type Rejected } from '../protocol/index.ts';
 
@@ -16,9 +16,7 @@ export interface Walked<T> extends Listing<T> {
   readonly scope: 'public' | 'private';
 }
 
-type WalkLimits = Pick<Limits, 'maxPages' | 'maxItems'>;
-
-const MAX_CURSOR = LIMITS.maxCursor.default;
+type WalkLimits = Pick<Limits, 'maxPages' | 'maxItems' | 'maxCursor'>;
 
 /**
  * Fetches pages until one has no nextCursor. An empty string is a cursor.
@@ -32,6 +30,7 @@ export async function walkPages<T>(
 ): Promise<Walked<T>> {
   const maxPages = limitOf('maxPages', limits.maxPages);
   const maxItems = limitOf('maxItems', limits.maxItems);
+  const maxCursor = limitOf('maxCursor', limits.maxCursor);
   const items: T[] = [];
   const rejected: Rejected[] = [];
   const seen = new Set<string>();
@@ -48,9 +47,9 @@ export async function walkPages<T>(
     cursor = page.nextCursor;
     if (cursor === undefined) return { items, rejected, freshMs: freshUntil - clock.now(), scope };
     // All of them are kept while the list is walked.
-    if (cursor.length > MAX_CURSOR) {
-      const what = `A list of the server has a cursor of more than ${String(MAX_CURSOR)} characters; it was not used.`;
-      throw overLimit('maxCursor', cursor.length, what);
+    if (cursor.length > maxCursor) {
+      const what = `A list of the server has a cursor of more than ${String(maxCursor)} characters; it was not used.`;
+      throw overLimit('maxCursor', cursor.length, what, maxCursor);
     }
     if (seen.has(cursor)) throw violation('a list whose cursor repeats, so it has no end; the list was not used');
     seen.add(cursor);

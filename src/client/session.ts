@@ -203,7 +203,10 @@ export class LiveSession implements Session {
       this.#source.emit({ type: 'problem', problem: { kind: 'oversized', message: breach.message, breach } });
     this.#inputs = boundedInputs(options.inputs, { limits, clock, onBreach });
     const request = (name: string, params: JsonObject, given: CallOptions) => this.request(name, params, given);
-    this.#tasks = new Tasks({ clock, handlers: this.#inputs, maxRounds: limits.maxRounds, request }, facts.capabilities);
+    this.#tasks = new Tasks(
+      { clock, handlers: this.#inputs, maxRounds: limits.maxRounds, maxTasks: limits.maxTasks, request },
+      facts.capabilities,
+    );
     void line.peer.ended.then(({ error }) => {
       this.#tasks.stop(error);
       this.#listeners.close();

@@ -350,7 +350,7 @@ describe('a task that may not be', () => {
     const server = taskServer({ 'tools/call': seed(), 'tasks/get': state('working'), 'tasks/cancel': complete({}) });
     const { session } = await open(server);
     for (let count = 0; count < 64; count++) await session.startTool('slow');
-    await expect(session.startTool('slow')).rejects.toMatchObject({ code: 'limit', details: { limit: 'tasks', allowed: 64 } });
+    await expect(session.startTool('slow')).rejects.toMatchObject({ code: 'limit', details: { limit: 'maxTasks', allowed: 64 } });
     expect(of(server, 'tasks/cancel')).toHaveLength(1);
   });
 });

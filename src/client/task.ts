@@ -38,6 +38,7 @@ export interface TaskPort {
   readonly clock: Clock;
   readonly handlers: InputHandlers;
   readonly maxRounds: number | undefined;
+  readonly maxTasks: number | undefined;
   /** Sends a request and resolves with its complete result. */
   request(name: string, params: JsonObject, options: { signal?: AbortSignal; timeoutMs?: number }): Promise<JsonObject>;
   /** From 0 to 1, to spread the polls of many clients. Default Math.random. */

@@ -1,9 +1,8 @@
 // The tasks of one session that are being followed: few at once, woken by news of them, and given up with the session.
 import { ParleyError, RpcError } from '../errors.ts';
+import { limitOf, overLimit } from '../base/index.ts';
 import { declares, extension, method, readDetailedTask, type ServerCapabilities, type Task } from '../protocol/index.ts';
 import { LiveTask, lostSight, type FollowOptions, type TaskPort } from './task.ts';
-
-const MAX_TASKS = 64;
 
 export class Tasks {
   readonly #port: TaskPort;
@@ -23,13 +22,11 @@ export class Tasks {
     if (!declares(this.#capabilities, extension.tasks)) {
       throw new ParleyError('protocol-violation', `The server answered ${what} with a task, but did not say that it has tasks.`);
     }
-    if (this.#live.size >= MAX_TASKS) {
+    const allowed = limitOf('maxTasks', this.#port.maxTasks);
+    if (this.#live.size >= allowed) {
       this.#port.request(method.cancelTask, { taskId: seed.taskId }, {}).catch(() => {});
-      throw new ParleyError(
-        'limit',
-        `${what} became a task, but ${String(MAX_TASKS)} tasks of this server are at work already; it was cancelled.`,
-        { details: { limit: 'tasks', allowed: MAX_TASKS } },
-      );
+      const why = `${what} became a task, but ${String(allowed)} tasks of this server are at work already; it was cancelled.`;
+      throw overLimit('maxTasks', this.#live.size + 1, why, allowed);
     }
     const task = new LiveTask(what, seed, this.#port, options);
     this.#live.add(task);

@@ -1,7 +1,7 @@
 // Many servers behind one safe surface. The only place that wires the host's parts together.
 import { randomBytes, randomUUID } from 'node:crypto';
 import { ParleyError } from '../errors.ts';
-import { createFeed, systemClock, type Clock, type Feed, type Limits } from '../base/index.ts';
+import { createFeed, limitOf, systemClock, type Clock, type Feed, type Limits } from '../base/index.ts';
 import { connect, createCache, type InputHandlers, type News, type Session } from '../client/index.ts';
 import { abortError } from '../jsonrpc/index.ts';
 import type { Revision } from '../protocol/index.ts';
@@ -134,7 +134,8 @@ interface Member {
  * permission rule that cannot be read stops no server; nothing is called then, and `policy` says why.
  */
 export function openHost(options: HostOptions): Host {
-  const { config, surroundings, inputs, logDir, principal = '', limits = {}, clock = systemClock } = options;
+  const { config, surroundings, inputs, logDir, principal = '', clock = systemClock } = options;
+  const limits: Limits = { ...config.limits, ...options.limits };
   const { route = 'library', run = `run_${randomUUID()}` } = options;
   const ownKey = randomBytes(32);
   const key = options.key ?? (() => ownKey);
@@ -144,8 +145,15 @@ export function openHost(options: HostOptions): Host {
   const storage = createStorage(options.store, (calls) => events.emit({ type: 'recovered', calls }));
   const grants = createGrants(storage.get);
   const taint = createTaint();
-  const cache = createCache({ clock });
-  const spill = createSpill();
+  const cache = createCache({
+    clock,
+    maxEntries: limitOf('maxCacheEntries', limits.maxCacheEntries),
+    maxSize: limitOf('maxCacheSize', limits.maxCacheSize),
+  });
+  const spill = createSpill({
+    perServer: limitOf('maxKeptBytes', limits.maxKeptBytes),
+    inAll: limitOf('maxKeptBytesInAll', limits.maxKeptBytesInAll),
+  });
   const rules = readRules(config, placesOf(config.servers, surroundings));
   const drift = createLockCheck(options.lock, config.servers, () => registry.snapshot);
   const approver = approverOf(options.approver);
@@ -153,7 +161,8 @@ export function openHost(options: HostOptions): Host {
   const revisions = new Map<string, Revision>();
 
   for (const definition of config.servers) {
-    if (definition.enabled) members.set(definition.name, createMember(definition));
+    const { name, enabled, limits: own } = definition;
+    if (enabled) members.set(name, createMember({ ...definition, limits: { ...own, ...options.limits } }));
   }
   registry.changes.subscribe((change) => {
     // A definition that changed or went away takes what was allowed for it along.
@@ -199,7 +208,7 @@ export function openHost(options: HostOptions): Host {
   }
 
   async function open(definition: ServerDefinition, signal: AbortSignal): Promise<Session> {
-    const { name, connectTimeoutMs, timeoutMs, source } = definition;
+    const { name, connectTimeoutMs, timeoutMs, source, limits = {} } = definition;
     const { workspaceFolder, home, env } = surroundings;
     const identifying = identify(definition, { key, workspaceFolder, home, path: env['PATH'] });
     identifying.catch(() => {

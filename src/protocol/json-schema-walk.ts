@@ -1,12 +1,12 @@
 // Goes over a JSON Schema before it is compiled: its size, where its subschemas are, and what its local references point to.
 // The schema is a peer's: nothing here recurses, and nothing is looked up that is not the schema's own.
 import { ParleyError } from '../errors.ts';
+import { LIMITS, overLimit, type LimitName } from '../base/index.ts';
 import { isObject, type JsonObject } from '../jsonrpc/index.ts';
 
-/** Characters of JSON text, nested levels of it, and objects that are schemas. */
-const MAX_SIZE = 65_536;
-const MAX_DEPTH = 64;
-const MAX_SUBSCHEMAS = 5_000;
+const MAX_SIZE = LIMITS.maxSchemaSize.default;
+const MAX_DEPTH = LIMITS.maxSchemaDepth.default;
+const MAX_SUBSCHEMAS = LIMITS.maxSubschemas.default;
 
 /** Keywords whose value is a schema, a list of schemas, or a map of schemas; `items` and `dependencies` may be either of two. */
 const ONE = [
@@ -35,7 +35,7 @@ export function measure(schema: JsonObject): void {
   let size = 0;
   for (let next = rest.pop(); next !== undefined; next = rest.pop()) {
     const { value, depth } = next;
-    if (depth > MAX_DEPTH) throw tooLarge('depth', MAX_DEPTH, depth);
+    if (depth > MAX_DEPTH) throw tooLarge('maxSchemaDepth', depth);
     if (typeof value !== 'object' || value === null) {
       size += typeof value === 'string' ? value.length + 3 : String(value).length + 1;
     } else if (Array.isArray(value)) {
@@ -48,7 +48,7 @@ export function measure(schema: JsonObject): void {
         rest.push({ value: member, depth: depth + 1 });
       }
     }
-    if (size > MAX_SIZE) throw tooLarge('size', MAX_SIZE, size);
+    if (size > MAX_SIZE) throw tooLarge('maxSchemaSize', size);
   }
 }
 
@@ -68,7 +68,7 @@ export function subschemas(root: Subschema): readonly Subschema[] {
   let scoped = false;
   // A set may grow while it is gone over: what is added comes last.
   for (const schema of found) {
-    if (found.size > MAX_SUBSCHEMAS) throw tooLarge('subschemas', MAX_SUBSCHEMAS, found.size);
+    if (found.size > MAX_SUBSCHEMAS) throw tooLarge('maxSubschemas', found.size);
     if (schema !== root && typeof schema['$id'] === 'string') scoped = true;
     for (const key of ['$anchor', '$dynamicAnchor']) {
       if (typeof schema[key] === 'string') anchors.set(schema[key], schema);
@@ -162,7 +162,7 @@ export function printable(text: string): string {
   return JSON.stringify(short).replace(/[^\x20-\x7e…]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
-function tooLarge(what: string, allowed: number, observed: number): ParleyError {
-  const message = `The schema is too large to be checked against: its ${what} is more than ${allowed}.`;
-  return new ParleyError('limit', message, { details: { limit: `schema.${what}`, allowed, observed } });
+function tooLarge(limit: LimitName, observed: number): ParleyError {
+  const allowed = LIMITS[limit].default;
+  return overLimit(limit, observed, `The schema is too large to be checked against: ${limit} is ${allowed}.`);
 }

@@ -4,7 +4,7 @@ import { Ajv, type Options } from 'ajv';
 import { Ajv2019 } from 'ajv/dist/2019.js';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { RE2JS } from 're2js';
-import { canonical } from '../base/index.ts';
+import { canonical, LIMITS, overLimit } from '../base/index.ts';
 import { ParleyError } from '../errors.ts';
 import type { JsonObject } from '../jsonrpc/index.ts';
 import { FORMATS } from './format.ts';
@@ -23,9 +23,8 @@ export interface CompileOptions {
   readonly patterns?: 'refuse' | 'skip';
 }
 
-/** Characters of one pattern, and instructions of all patterns of a schema. */
-const MAX_PATTERN = 1_024;
-const MAX_PROGRAM = 20_000;
+const MAX_PATTERN = LIMITS.maxPattern.default;
+const MAX_PROGRAM = LIMITS.maxPatternProgram.default;
 
 /** Steps that one check may take; a step is about a subschema applied to a small value. */
 const MAX_STEPS = 600_000;
@@ -172,9 +171,7 @@ function createMatchers(): Matchers {
         matcher = matcherOf(pattern);
         total += matcher.size;
         if (total > MAX_PROGRAM) {
-          throw new ParleyError('limit', 'The patterns of the schema are too large together to be matched here.', {
-            details: { limit: 'schema.patterns', allowed: MAX_PROGRAM, observed: total },
-          });
+          throw overLimit('maxPatternProgram', total, 'The patterns of the schema are too large together to be matched here.');
         }
         known.set(pattern, matcher);
       }

@@ -87,3 +87,36 @@ describe('over HTTP', () => {
     expect(await breached(bad, { [limit]: high }, call())).toBeUndefined();
   });
 });
+
+describe('in the configuration', () => {
+  const options = { servers: { bad: { limits: { maxLineBytes: 64 * KIB, maxBlocks: 1 } } } };
+
+  it('a limit of one server is held by that server alone, and a breach says whose it is and what to set', async () => {
+    await withOracle(
+      'long-line',
+      async ({ call, host }) => {
+        const outcome = await call();
+        expect(outcome).toMatchObject({
+          type: 'fault',
+          error: { code: 'limit', details: { limit: 'maxLineBytes', allowed: 64 * KIB, server: 'bad' } },
+        });
+        if (outcome.type !== 'fault') return;
+        expect(outcome.error.message).toMatch(/^Server "bad": .* Raise limits\.maxLineBytes if that is honest\.$/);
+        const large = await host.call('good/work', { text: 'x'.repeat(200 * KIB) });
+        expect(large.type).toBe('ok');
+      },
+      options,
+    );
+  });
+
+  it('a limit of results is held as well', async () => {
+    await withOracle(
+      'links',
+      async ({ call }) => {
+        const outcome = await call();
+        expect(outcome.type === 'ok' && outcome.result.findings).toContainEqual(expect.objectContaining({ kind: 'too-many' }));
+      },
+      options,
+    );
+  });
+});

@@ -1,7 +1,8 @@
 // Many files into one configuration: who wins a name, whose settings reach which server, and what a project may change.
-import { didYouMean } from '../../base/index.ts';
+import { didYouMean, type Limits } from '../../base/index.ts';
 import { quoted } from './diagnostic.ts';
 import { missingVariables } from './expand-server.ts';
+import { joinLimits } from './limits.ts';
 import type { Entry, Sections } from './sections.ts';
 import type { HostConfig, HostSettings, LaunchSettings, Rules, Scope, ServerDefinition, ServerSettings } from './shape.ts';
 
@@ -17,13 +18,14 @@ const SETTING_RANK: Readonly<Record<Scope, number>> = { project: 0, user: 1, loc
  */
 export function merge(sections: readonly Sections[], defaults: HostSettings, env: Environment): HostConfig {
   const settings = mergeHostSettings(sections, defaults);
+  const limits = mergeHostLimits(sections);
   const entries = sections.flatMap((section) => section.entries);
   const winners = claimNames(entries.filter((entry) => entry.defines));
   const additions = entries.filter((entry) => !entry.defines && appliesTo(entry, winners));
   const servers = [...winners.values()].flatMap((winner): ServerDefinition[] => {
     const own = additions.filter((addition) => addition.name === winner.name);
     if (winner.launch === undefined || winner.failed || own.some((addition) => addition.failed)) return [];
-    const server = define(winner, winner.launch, own, settings);
+    const server = define(winner, winner.launch, own, { ...settings, limits });
     const missing = server.enabled ? missingVariables(server.written, env) : [];
     for (const { field, message } of missing) {
       winner.document.report('error', [...winner.path, ...field], `Server ${quoted(winner.name)}: ${message}`);
@@ -34,6 +36,7 @@ export function merge(sections: readonly Sections[], defaults: HostSettings, env
     servers,
     rules: joinRules(sections.map((section) => section.rules)),
     settings,
+    ...(Object.keys(limits).length > 0 && { limits }),
     inputs: sections.flatMap((section) => section.inputs),
     ...mergeRecords(sections),
   };
@@ -92,7 +95,7 @@ function define(
   winner: Entry,
   launch: ServerDefinition['written'],
   additions: readonly Entry[],
-  host: HostSettings,
+  host: HostSettings & { readonly limits: Limits },
 ): ServerDefinition {
   const layers = [winner, ...additions].sort((a, b) => SETTING_RANK[a.source.scope] - SETTING_RANK[b.source.scope]);
   const { sandbox, privateCwd, ...settings } = layers.reduce<Settings>(
@@ -103,6 +106,12 @@ function define(
   if (launch.kind === 'http' && isSet) {
     winner.document.report('notice', winner.path, `"sandbox" and "privateCwd" of ${quoted(winner.name)} mean nothing for a URL.`);
   }
+  const limits = layers.reduce((below, { source, settings: { limits: asked }, document, path }) => {
+    const by = source.scope === 'project' ? 'project' : 'user';
+    return joinLimits(below, asked, by, (name, message) =>
+      document.report('warning', [...path, 'limits', name], `Server ${quoted(winner.name)}: ${message}`),
+    );
+  }, host.limits);
   return {
     enabled: true,
     trusted: false,
@@ -112,6 +121,7 @@ function define(
     connectTimeoutMs: host.connectTimeoutMs,
     healthIntervalMs: host.healthIntervalMs,
     ...settings,
+    ...(Object.keys(limits).length > 0 && { limits }),
     name: winner.name,
     source: winner.source,
     // Not as settings: whoever trusts a server trusts it as it is confined.
@@ -155,6 +165,20 @@ function mergeHostSettings(sections: readonly Sections[], defaults: HostSettings
     }
   }
   return result;
+}
+
+function mergeHostLimits(sections: readonly Sections[]): Limits {
+  const layers = [...sections].sort((a, b) => SETTING_RANK[a.document.scope] - SETTING_RANK[b.document.scope]);
+  const users = layers
+    .filter(({ document }) => document.scope !== 'project')
+    .reduce((below, { limits }) => ({ ...below, ...limits }), {});
+  return layers
+    .filter(({ document }) => document.scope === 'project')
+    .reduce<Limits>(
+      (below, { document, limits }) =>
+        joinLimits(below, limits, 'project', (name, message) => document.report('warning', ['limits', name], message)),
+      users,
+    );
 }
 
 function joinRules(all: readonly Rules[]): Rules {

@@ -1,4 +1,5 @@
 // What one file says, section by section. A bad entry is named and marked; its neighbours are read all the same.
+import type { Limits } from '../../base/index.ts';
 import { kindOf, quoted } from './diagnostic.ts';
 import type { Document } from './document.ts';
 import { hasPlaceholder, references } from './expand.ts';
@@ -8,7 +9,14 @@ import type { Path } from './jsonc.ts';
 import { describesLaunch, eachText, LAUNCH_KEYS, looksLikeServer, readLaunch } from './launch.ts';
 import { cleanServerName, isServerName } from './name.ts';
 import { isMisnamedPermissions, readPermissions } from './permissions.ts';
-import { PARLEY_SETTING_KEYS, readHostSettings, readRecordSettings, readSettings, STANDARD_SETTING_KEYS } from './settings.ts';
+import {
+  PARLEY_SETTING_KEYS,
+  readHostLimits,
+  readHostSettings,
+  readRecordSettings,
+  readSettings,
+  STANDARD_SETTING_KEYS,
+} from './settings.ts';
 import type {
   HostSettings,
   InputPrompt,
@@ -39,6 +47,7 @@ export interface Sections {
   readonly rules: Rules;
   readonly settings: Partial<HostSettings>;
   readonly records?: Partial<RecordSettings>;
+  readonly limits?: Limits;
   readonly inputs: readonly InputPrompt[];
 }
 
@@ -54,6 +63,7 @@ const ROOT_KEYS = {
     'maxResultBytes',
     'store',
     'secretArguments',
+    'limits',
     'inputs',
     '$schema',
   ],
@@ -84,6 +94,7 @@ export function readSections(document: Document): Sections {
     rules: { ...rules, complete: rules.complete && !misnamed },
     settings: readHostSettings(document),
     records: readRecordSettings(document),
+    limits: readHostLimits(document),
     inputs: readInputs(document, root),
   };
 }

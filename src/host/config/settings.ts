@@ -1,6 +1,8 @@
 // Parley's own settings: those of one server and those of the host. What a project may not say is ignored here, loudly.
+import type { Limits } from '../../base/index.ts';
 import { createFields, type Fields, isRecord, isTimeoutName, LONGEST_MS } from './fields.ts';
 import type { Document } from './document.ts';
+import { readLimits } from './limits.ts';
 import { readOAuth } from './oauth.ts';
 import { LAUNCH_SETTING_KEYS, readLaunchSettings } from './sandbox.ts';
 import type { HostSettings, LaunchSettings, RecordSettings, ServerSettings } from './shape.ts';
@@ -29,6 +31,7 @@ export const PARLEY_SETTING_KEYS: readonly string[] = [
   'timeoutMs',
   'connectTimeoutMs',
   'healthIntervalMs',
+  'limits',
   'oauth',
   ...LAUNCH_SETTING_KEYS,
 ];
@@ -71,6 +74,12 @@ export function readRecordSettings(document: Document): Partial<RecordSettings> 
   return present({ secretArguments });
 }
 
+/** The limits that a Parley file sets for all servers. */
+export function readHostLimits(document: Document): Limits {
+  if (!isRecord(document.value)) return {};
+  return readLimits(createFields(document, [], document.value, 'Settings')) ?? {};
+}
+
 /** MCP_TIMEOUT and MCP_TOOL_TIMEOUT, both in milliseconds. A value that is not a time is passed to `complain` and not used. */
 export function settingsFromEnvironment(
   env: Readonly<Record<string, string | undefined>>,
@@ -99,6 +108,7 @@ function readOwn(fields: Fields): Partial<ServerSettings> {
     timeoutMs: fields.integer('timeoutMs', TIMES),
     connectTimeoutMs: fields.integer('connectTimeoutMs', TIMES),
     healthIntervalMs: readInterval(fields),
+    limits: readLimits(fields),
     oauth: scope === 'project' ? undefined : readOAuth(fields),
   });
   if (scope !== 'project') return own;

@@ -1,5 +1,6 @@
 // The words of configuration: what a file may say about servers, rules and limits once it has been read and checked.
 // Plain data only; nothing here reads, expands or decides.
+import type { Limits } from '../../base/index.ts';
 
 /**
  * Where a setting was written. `flag`: a file or value the user gave on the command line. `local`: the user's private
@@ -110,6 +111,8 @@ export interface ServerSettings {
   readonly connectTimeoutMs: number;
   /** Time between two checks that the server still answers; 0 for none. */
   readonly healthIntervalMs: number;
+  /** What this server may not go past, those of the whole configuration included. Absent: the defaults. */
+  readonly limits?: Limits;
   readonly oauth?: OAuthSettings;
 }
 
@@ -175,6 +178,8 @@ export interface HostConfig {
   readonly servers: readonly ServerDefinition[];
   readonly rules: Rules;
   readonly settings: HostSettings;
+  /** What no server may go past, where it is not the default. Absent: nothing was said. */
+  readonly limits?: Limits;
   readonly inputs: readonly InputPrompt[];
   /** Absent: nothing was said. */
   readonly records?: RecordSettings;

@@ -4,6 +4,7 @@ import { isParleyError, ParleyError, RpcError } from '../../errors.ts';
 import { backoff, createFeed, type Clock, type Feed, type Timer } from '../../base/index.ts';
 import { abortError } from '../../jsonrpc/index.ts';
 import type { Session } from '../../client/index.ts';
+import { named } from '../named.ts';
 import { next, type ConnectionEvent, type ConnectionState } from './state.ts';
 
 export interface ConnectionOptions {
@@ -159,18 +160,4 @@ export class Connection {
       signal?.addEventListener('abort', stop, { once: true });
     });
   }
-}
-
-/** The error as one about the named server. */
-function named(error: unknown, server: string): Error {
-  if (error instanceof RpcError) return error;
-  if (!isParleyError(error))
-    return new ParleyError('internal', `Server "${server}": ${String(error)}`, { cause: error, details: { server } });
-  const { code, message, details, retryable, cause } = error;
-  const subject = `Server "${server}"`;
-  return new ParleyError(code, message.startsWith(subject) ? message : `${subject}: ${message}`, {
-    cause,
-    retryable,
-    details: { ...details, server },
-  });
 }

@@ -10,6 +10,7 @@ import { proposals, type Allowance, type Approver, type CallIntent, type Grant, 
 import type { ServerSettings } from '../config/index.ts';
 import type { ServerIdentity } from '../identity/index.ts';
 import type { Drift, PinnedTool, Pins } from '../lock/index.ts';
+import { named } from '../named.ts';
 import { decide, mayRepeat, placeOf, type CallQuestion, type Decision, type RuleSet } from '../policy/index.ts';
 import type { Allowed, AllowedBy, Entries } from '../record/index.ts';
 import { oneLine } from '../trust/index.ts';
@@ -417,8 +418,13 @@ function failure(server: string, error: unknown, sent: 'no' | 'perhaps'): Outcom
       return { type: 'cancelled' };
     default:
       if (GONE.includes(fault.code)) return { type: 'lost', server, sent, error: fault };
-      return { type: 'fault', sent: REFUSED.includes(fault.code) ? 'no' : sent, error: fault };
+      return { type: 'fault', sent: REFUSED.includes(fault.code) ? 'no' : sent, error: blamed(fault, server) };
   }
+}
+
+/** A breach of a limit says whose it is, for whoever wants to set that limit for that server. */
+function blamed(fault: ParleyError, server: string): ParleyError {
+  return fault.code === 'limit' ? (named(fault, server) as ParleyError) : fault;
 }
 
 /** Whatever was thrown, as a fault of ours. */

@@ -21,6 +21,7 @@ import {
   holdPrompt,
   holdResource,
   holdToolResult,
+  resultLimits,
   oneLine,
   type Held,
   type Taint,
@@ -153,7 +154,7 @@ export function createRouter(parts: RouterParts): Router {
     }
   }
 
-  const own = (server: string) => ({ ownHosts: parts.hosts(server) });
+  const own = (server: string) => ({ ownHosts: parts.hosts(server), limits: resultLimits(parts.settings(server).limits) });
 
   function circumstances(server: string, { route = parts.route }: RouteOptions) {
     const { principal, run, rules } = parts;

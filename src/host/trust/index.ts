@@ -13,7 +13,7 @@ export {
 } from './check.ts';
 export type { HumanOptions } from './content-human.ts';
 export type { ModelOptions, ModelPart } from './content-text.ts';
-export type { ResultLimits } from './limits.ts';
+export { resultLimits, type ResultLimits } from './limits.ts';
 export { createSpill, type Spill, type SpillOptions } from './spill.ts';
 export { createTaint, taintFor, type ReadFacts, type Taint, type TaintMark } from './taint.ts';
 export { forHuman, forModel, forWire, hold, type Source, type Untrusted } from './untrusted.ts';

@@ -1,4 +1,5 @@
 // What one result may hold before parts of it are left out. Sizes are bytes as they came, so Base64 counts as written.
+import { limitOf, type Limits } from '../../base/index.ts';
 
 export interface ResultLimits {
   /** Blocks of content, contents of a resource, or messages of a prompt. */
@@ -16,16 +17,18 @@ export interface ResultLimits {
   readonly nodes: number;
 }
 
-const KIB = 1_024;
-const MIB = 1_024 * KIB;
+/** What a result may hold where `limits` holds. */
+export function resultLimits(limits: Limits = {}): ResultLimits {
+  return {
+    blocks: limitOf('maxBlocks', limits.maxBlocks),
+    modelText: 102_400,
+    structured: limitOf('maxStructuredBytes', limits.maxStructuredBytes),
+    image: limitOf('maxImageBytes', limits.maxImageBytes),
+    audio: limitOf('maxAudioBytes', limits.maxAudioBytes),
+    resource: limitOf('maxResourceBytes', limits.maxResourceBytes),
+    depth: limitOf('maxJsonDepth', limits.maxJsonDepth),
+    nodes: limitOf('maxJsonValues', limits.maxJsonValues),
+  };
+}
 
-export const RESULT_LIMITS: ResultLimits = {
-  blocks: 256,
-  modelText: 100 * KIB,
-  structured: 4 * MIB,
-  image: 5 * MIB,
-  audio: 10 * MIB,
-  resource: 4 * MIB,
-  depth: 64,
-  nodes: 200_000,
-};
+export const RESULT_LIMITS = resultLimits();

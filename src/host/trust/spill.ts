@@ -4,14 +4,15 @@ import { constants } from 'node:fs';
 import { mkdir, mkdtemp, open, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { LIMITS } from '../../base/index.ts';
 import { ParleyError } from '../../errors.ts';
 
 export interface SpillOptions {
   /** The folder in which a private one is made. Default: the system's folder for temporary files. */
   readonly directory?: string;
-  /** Bytes kept for one server. Default 256 MiB. */
+  /** Bytes kept for one server. Default: the limit `maxKeptBytes`. */
   readonly perServer?: number;
-  /** Bytes kept in all. Default 1 GiB. */
+  /** Bytes kept in all. Default: the limit `maxKeptBytesInAll`. */
   readonly inAll?: number;
 }
 
@@ -25,11 +26,9 @@ export interface Spill extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-const MIB = 1_048_576;
-
 /** A spill; its folder is made when it first keeps something. */
 export function createSpill(options: SpillOptions = {}): Spill {
-  const { directory = tmpdir(), perServer = 256 * MIB, inAll = 1_024 * MIB } = options;
+  const { directory = tmpdir(), perServer = LIMITS.maxKeptBytes.default, inAll = LIMITS.maxKeptBytesInAll.default } = options;
   const used = new Map<string, number>();
   const writing = new Set<Promise<unknown>>();
   let total = 0;
