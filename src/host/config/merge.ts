@@ -4,7 +4,16 @@ import { quoted } from './diagnostic.ts';
 import { missingVariables } from './expand-server.ts';
 import { joinLimits } from './limits.ts';
 import type { Entry, Sections } from './sections.ts';
-import type { HostConfig, HostSettings, LaunchSettings, Rules, Scope, ServerDefinition, ServerSettings } from './shape.ts';
+import type {
+  HostConfig,
+  HostSettings,
+  LaunchSettings,
+  Rules,
+  Scope,
+  SandboxSettings,
+  ServerDefinition,
+  ServerSettings,
+} from './shape.ts';
 
 type Settings = Partial<ServerSettings> & LaunchSettings;
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -145,9 +154,14 @@ function trustedPart(layer: Entry, winner: Entry, below: Settings): Settings {
     );
   }
   // The rooms that the user opened for a server of his own are not the project's either.
-  const opened = typeof below.sandbox === 'object' ? below.sandbox : { read: [], write: [], network: false };
-  const confined = typeof sandbox === 'object' ? { sandbox: { ...opened, mode: sandbox.mode } } : {};
+  const confined = typeof sandbox === 'object' ? { sandbox: closedIn(below.sandbox, sandbox) } : {};
   return { ...rest, ...confined, ...(marked === true && { private: true }) };
+}
+
+/** The project's own sandbox, if it has one, required if either says so. */
+function closedIn(projects: Settings['sandbox'], { mode }: SandboxSettings): SandboxSettings {
+  const opened = typeof projects === 'object' ? projects : { mode, read: [], write: [], network: false };
+  return { ...opened, mode: mode === 'required' ? mode : opened.mode };
 }
 
 function mergeHostSettings(sections: readonly Sections[], defaults: HostSettings): HostSettings {

@@ -107,7 +107,10 @@ export function bubblewrapFlags({ program, cwd, home, sandbox, realPath }: PlanO
       flags.push('--ro-bind', path, path);
     }
   }
-  for (const path of hide.filter((each) => realPath(each) !== undefined)) flags.push('--tmpfs', path);
+  for (const path of hide) {
+    const real = realPath(path);
+    if (real !== undefined) for (const each of new Set([path, real])) flags.push('--tmpfs', each);
+  }
   const seen = [...SYSTEM, '/usr', '/tmp', home, ...read, ...write];
   if (cwd !== undefined && !seen.some((path) => isWithin(cwd, path))) {
     throw invalid(`its working folder "${cwd}" is not among what it may read. Add it to "read", or take "cwd" away.`);
