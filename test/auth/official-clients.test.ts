@@ -8,9 +8,12 @@ import {
 } from '@modelcontextprotocol/client';
 import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as OldHttp } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import { afterEach, expect, it } from 'vitest';
+import { afterEach, expect, it, vi } from 'vitest';
 import { signInAt, startAuthorizationServer, type AuthorizationServer } from './fixtures/authorization-server.ts';
 import { startProtected, type ProtectedOptions, type ProtectedServer } from './fixtures/protected-server.ts';
+
+// A machine that has much else to do takes its time with signatures.
+vi.setConfig({ testTimeout: 60_000 });
 
 const open: { close(): Promise<void> }[] = [];
 afterEach(async () => {

@@ -1,5 +1,5 @@
 // Our client and our protected server with a real authorization server between them: nothing of the three is a stand-in.
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import {
   browserInteraction,
   createAuthorizer,
@@ -21,6 +21,9 @@ import {
   type ServerOptions,
 } from './fixtures/authorization-server.ts';
 import { startProtected, type ProtectedOptions, type ProtectedServer } from './fixtures/protected-server.ts';
+
+// A machine that has much else to do takes its time with signatures.
+vi.setConfig({ testTimeout: 60_000 });
 
 const open: { close(): Promise<void> }[] = [];
 afterEach(async () => {
