@@ -160,6 +160,7 @@ export function openWorkspaceHost(
     if (event.type === 'recovered') for (const call of event.calls) printer.say(sayRecovered(call));
     if (event.type === 'trouble') printer.say(`parley: ${event.error.message}`);
   });
+  for (const problem of host.policy.problems) printer.error('config-invalid', `${problem} Until then, nothing may run.`);
   return host;
 }
 

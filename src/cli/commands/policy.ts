@@ -1,4 +1,4 @@
-// `parley policy …`: is the policy whole, and what does it say of one call.
+// `parley policy …`: is the policy whole, what does it say of one call, and what would another one have said.
 import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import { didYouMean } from '../../base/index.ts';
@@ -10,10 +10,6 @@ import {
   oneLine,
   parseName,
   placeOf,
-  placesOf,
-  readRules,
-  type Decision,
-  type Diagnostic,
   type HostConfig,
   type CallQuestion,
   type ReadQuestion,
@@ -25,8 +21,10 @@ import type { JsonObject } from '../../jsonrpc/index.ts';
 import type { Tool } from '../../protocol/index.ts';
 import { readArguments } from '../arguments.ts';
 import { exitCode } from '../exit.ts';
+import { decisionAsJson, isAboutRules, policyOf, ruleAsJson, sayRule } from '../policy.ts';
 import type { Run } from '../run.ts';
 import { serverNamed, withHost, type Workspace } from '../workspace.ts';
+import { testPolicy, type PolicyTestOptions } from './policy-test.ts';
 import { findTool } from './tools.ts';
 
 export function addPolicyCommands(program: Command, run: Run): void {
@@ -43,26 +41,29 @@ export function addPolicyCommands(program: Command, run: Run): void {
     .argument('<target>', 'server/tool, server/resource:URI or server/prompt:NAME')
     .argument('[arguments...]', 'as for parley call')
     .option('--route <route>', 'as if it came this way', 'call')
-    .option('--principal <name>', 'as if it was for somebody', '')
+    .option('--principal <name>', 'as if it was for somebody else')
     .option('--tainted', 'as if the run had read what anybody may have written, and private data')
     .action(
       run((workspace, [target, ...words], options: ExplainOptions) => explain(workspace, target as string, words, options)),
     );
+
+  policy
+    .command('test')
+    .description('Decide the calls of the journal again by an edited policy, and show what would change')
+    .requiredOption('--policy <file>', 'a Parley file with the rules to try')
+    .option('--limit <n>', 'calls to look at, the newest first', '1000')
+    .action(run((workspace, _words, options: PolicyTestOptions) => testPolicy(workspace, options)));
 }
 
 interface ExplainOptions {
   readonly route: string;
-  readonly principal: string;
+  readonly principal?: string;
   readonly tainted?: boolean;
-}
-
-function policyOf(config: HostConfig, { io, paths }: Workspace): RuleSet {
-  return readRules(config, placesOf(config.servers, { home: io.home, workspaceFolder: paths.root }));
 }
 
 function check(workspace: Workspace): number {
   const { config, diagnostics, printer } = workspace;
-  const { problems, rules } = policyOf(config, workspace);
+  const { problems, rules } = policyOf(workspace);
   // What is said of a file is said already, on standard error.
   const broken = problems.length > 0;
   const unnamed = unknownServers(rules, config);
@@ -72,13 +73,6 @@ function check(workspace: Workspace): number {
     text: () => [...problems, ...unnamed, `${rules.length} rules, ${broken ? 'and nothing may run' : 'in order'}.`].join('\n'),
   });
   return broken ? exitCode.negative : exitCode.ok;
-}
-
-function isAboutRules({ path, level }: Diagnostic): boolean {
-  return (
-    level !== 'notice' &&
-    (path === '' || /^permissions(?:\.|$)/.test(path) || /^servers\..*\.(?:trusted|reviewedTools|private)$/.test(path))
-  );
 }
 
 /** A rule may be about a server of another project; a slip of the pen looks the same, and is worth a line. */
@@ -94,8 +88,8 @@ function unknownServers(rules: readonly PolicyRule[], { servers }: HostConfig): 
 }
 
 async function explain(workspace: Workspace, target: string, words: readonly string[], options: ExplainOptions): Promise<number> {
-  const { config, printer } = workspace;
-  const rules = policyOf(config, workspace);
+  const { printer } = workspace;
+  const rules = policyOf(workspace);
   const question = await questionOf(workspace, target, words, { ...options, rules });
   const decision = decide(question);
   const others = matchingRules(question).filter((rule) => rule !== decision.rule);
@@ -118,7 +112,7 @@ async function questionOf(
   workspace: Workspace,
   target: string,
   words: readonly string[],
-  { route, principal, tainted = false, rules }: ExplainOptions & { readonly rules: RuleSet },
+  { route, principal = workspace.state.user, tainted = false, rules }: ExplainOptions & { readonly rules: RuleSet },
 ): Promise<CallQuestion | ReadQuestion> {
   const taint: readonly TaintMark[] = tainted
     ? [{ server: 'somewhere', from: 'something', untrusted: true, private: 'to-all', digest: '' }]
@@ -160,16 +154,4 @@ async function callOf(
 
 function argumentsOf({ io }: Workspace, words: readonly string[], schema: JsonObject): Promise<JsonObject> {
   return readArguments({ words, cwd: io.cwd, schema, readStdin: () => text(io.stdin) });
-}
-
-function decisionAsJson({ verdict, because, rule }: Decision) {
-  return { verdict, because, rule: rule === undefined ? null : ruleAsJson(rule) };
-}
-
-function ruleAsJson({ effect, text: written, source }: PolicyRule) {
-  return { effect, rule: written, file: source.file, key: source.key };
-}
-
-function sayRule({ effect, text: written, source }: PolicyRule): string {
-  return `${effect} ${written} (${placeOf(source)})`;
 }

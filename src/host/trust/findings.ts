@@ -45,7 +45,7 @@ const LOOKALIKES: ReadonlyMap<string, string> = new Map(
     w: 'ԝѡ',
     x: 'хχ',
     y: 'уγ',
-  }).flatMap(([letter, likes]) => [...likes].map((like): [string, string] => [like, letter])),
+  }).flatMap(([letter, likes]) => Array.from(likes, (like): [string, string] => [like, letter])),
 );
 const LOOKALIKE = new RegExp(`[${[...LOOKALIKES.keys()].join('')}]`, 'gu');
 const UNSEEN = /[\p{Cf}\p{Mn}\p{Default_Ignorable_Code_Point}]/gu;
