@@ -136,6 +136,8 @@ export class Child {
   readonly #clock: Clock;
   readonly #family: Family;
   readonly #release: () => void;
+  /** Resolves when its standard error is over. */
+  readonly #silent: Promise<void>;
   #exit: Exit | undefined;
   #stopped: Promise<void> | undefined;
 
@@ -163,6 +165,7 @@ export class Child {
     this.stderr.on('data', (chunk: Buffer) => this.#tail.push(chunk));
     // A pipe that breaks says no more than the exit that goes with it.
     this.stderr.on('error', () => {});
+    this.#silent = new Promise((resolve) => this.stderr.once('close', resolve));
     handle.on('error', () => {});
   }
 
@@ -200,7 +203,7 @@ export class Child {
     this.stdin.end();
     // What is still written must not keep it from ending.
     this.stdout.resume();
-    await this.#until(() => this.#exit !== undefined, eofMs);
+    await this.#soon(this.exited, eofMs);
     if (!isGone()) {
       this.#family.signal('SIGTERM');
       await this.#until(isGone, termMs);
@@ -212,7 +215,18 @@ export class Child {
     }
     this.#release();
     // Its last words may still be on their way.
-    await this.#until(() => this.stderr.readableEnded || this.stderr.destroyed, LAST_WORDS_MS);
+    await this.#soon(this.#silent, LAST_WORDS_MS);
+  }
+
+  /** Resolves with the event, or after `ms`. */
+  #soon(event: Promise<unknown>, ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = this.#clock.after(ms, resolve);
+      void event.then(() => {
+        timer.cancel();
+        resolve();
+      });
+    });
   }
 
   async #until(done: () => boolean, ms: number): Promise<void> {
