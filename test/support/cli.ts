@@ -56,6 +56,8 @@ export interface CliHome {
   write(name: string, content: string | object): string;
   start(args: readonly string[], options?: RunOptions): Running;
   run(args: readonly string[], options?: RunOptions): Promise<Ran>;
+  /** Agrees to a server of the project as it is now, as a person who looked at it would. */
+  trust(server: string): Promise<Ran>;
   /** Ids of marked processes that run. */
   processes(): readonly number[];
   remove(): void;
@@ -91,6 +93,12 @@ export function createCliHome(): CliHome {
     },
     start,
     run: (args, options) => start(args, options).ended,
+    async trust(server) {
+      const { stderr } = await start(['mcp', 'trust', server]).ended;
+      const [, digest] = /--digest ([0-9a-f]{64})/.exec(stderr) ?? [];
+      expect(digest, stderr).toBeDefined();
+      return start(['mcp', 'trust', server, '--digest', digest as string]).ended;
+    },
     processes: () => processesWith(HOME_MARK, root),
     remove: () => rmSync(root, { recursive: true, force: true }),
   };

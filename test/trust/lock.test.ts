@@ -33,7 +33,7 @@ beforeEach(async () => {
   offers(reviewed);
   const entry = { command: process.execPath, args: [SERVER, join(user.project, 'offer.json')], env: { ...user.mark } };
   user.write('.mcp.json', { mcpServers: { mail: entry } });
-  await parley('mcp', 'trust', 'mail');
+  await user.trust('mail');
 });
 
 afterAll(() => {
@@ -105,7 +105,7 @@ describe('parley lock', () => {
     await parley('lock', 'update', '--yes');
     const entry = { command: process.execPath, args: [SERVER, join(user.project, 'offer.json'), 'more'], env: { ...user.mark } };
     user.write('.mcp.json', { mcpServers: { mail: entry } });
-    await parley('mcp', 'trust', 'mail');
+    await user.trust('mail');
     expect(await parley('lock', 'check')).toMatchObject({ code: 7, stdout: expect.stringContaining('review: launch') as string });
     expect(await parley('call', 'mail/read_note', '--allow', 'mail/*')).toMatchObject({ code: 7 });
   });
@@ -122,5 +122,36 @@ describe('parley lock', () => {
       code: 1,
       stderr: expect.stringContaining('is your own') as string,
     });
+  });
+});
+
+describe('a server that no project locks', () => {
+  beforeEach(async () => {
+    const target = [process.execPath, SERVER, join(user.project, 'offer.json')];
+    const marks = Object.entries(user.mark).flatMap(([name, value]) => ['-e', `${name}=${value}`]);
+    await parley('mcp', 'add', 'mine', '-s', 'user', ...marks, '--', ...target);
+  });
+  const call = () => parley('call', 'mine/send', 'to=bob', '--allow', 'mine/*');
+
+  it('is held when a tool is not what it was when a rule first allowed it', async () => {
+    expect(await call()).toMatchObject({ code: 0 });
+    offers({ ...reviewed, tools: [{ ...send, description: 'Sends one mail.' }] });
+    expect(await call()).toMatchObject({ code: 0 });
+    offers({ ...reviewed, tools: [{ ...send, annotations: { readOnlyHint: true } }] });
+    const held = await call();
+    expect(held).toMatchObject({
+      code: 7,
+      stdout: '',
+      stderr: expect.stringContaining('"readOnlyHint" was not said and is true') as string,
+    });
+  });
+
+  it('is taken at its word when the user trusts it', async () => {
+    const trusted = (...args: string[]) =>
+      parley(...args, '--config', user.write('own.jsonc', { mcpServers: { mine: entry }, servers: { mine: { trusted: true } } }));
+    const entry = { command: process.execPath, args: [SERVER, join(user.project, 'offer.json')], env: { ...user.mark } };
+    expect(await trusted('call', 'mine/send', 'to=bob', '--allow', 'mine/*')).toMatchObject({ code: 0 });
+    offers({ ...reviewed, tools: [{ ...send, annotations: { readOnlyHint: true } }] });
+    expect(await trusted('call', 'mine/send', 'to=bob')).toMatchObject({ code: 0 });
   });
 });
