@@ -202,13 +202,12 @@ describe('a project that brings servers', () => {
 
   it('has none of them started until the user trusts it, and any change of the launch asks again', async () => {
     const file = bring(entry());
-    const untrusted = async () => {
+    const untrusted = async (why = 'not trusted yet') => {
       const before = started();
       const tools = await parley('tools', 'list');
       expect(tools).toMatchObject({ code: 6, stdout: '' });
-      expect(tools.stderr).toMatch(
-        /^parley: Server "theirs": It is defined by this project and not trusted yet.*`parley mcp trust theirs`/,
-      );
+      expect(tools.stderr).toMatch(/^parley: Server "theirs": It is defined by this project and .*`parley mcp trust theirs`/);
+      expect(tools.stderr).toContain(why);
       expect(started()).toBe(before);
     };
     const trusted = async () => {
@@ -218,11 +217,13 @@ describe('a project that brings servers', () => {
     };
     const trust = async () => {
       const before = started();
-      const ran = await parley('mcp', 'trust', 'theirs');
-      expect(ran).toMatchObject({ code: 0, stderr: '' });
-      // What is agreed to is shown.
-      expect(ran.stdout).toContain(`Server "theirs" of ${file} may be started as it is now:`);
-      expect(ran.stdout).toContain(JSON.stringify(FIXTURE));
+      // Nobody can be asked, so it is only shown, with the digest to agree to.
+      const shown = await parley('mcp', 'trust', 'theirs');
+      expect(shown).toMatchObject({ code: 6, stdout: '' });
+      expect(shown.stderr).toContain(`Server "theirs" of ${file} wants to be started`);
+      expect(shown.stderr).toContain(JSON.stringify(FIXTURE));
+      expect(await parley('mcp', 'trust', 'theirs', '--digest', '0'.repeat(64))).toMatchObject({ code: 6 });
+      expect(await user.trust('theirs')).toMatchObject({ code: 0 });
       expect(started()).toBe(before);
     };
 
@@ -248,7 +249,7 @@ describe('a project that brings servers', () => {
       entry({ cwd: user.home }),
     ]) {
       bring(changed);
-      await untrusted();
+      await untrusted('has changed since it was trusted');
     }
     // As it was when it was trusted, it still is; and so is the changed one once it was agreed to.
     bring(entry());
@@ -266,7 +267,7 @@ describe('a project that brings servers', () => {
     });
     user.write('.parley/trusted-launches.json', []);
     expect((await parley('tools', 'list')).code).toBe(6);
-    await parley('mcp', 'trust', 'theirs');
+    await user.trust('theirs');
     const call = await parley('--json', 'call', 'theirs/echo', 'text=x');
     expect(call).toMatchObject({ code: 6, stdout: '' });
     const got = await parley('--json', 'mcp', 'get', 'theirs');
@@ -288,7 +289,7 @@ describe('a project that brings servers', () => {
 
   it('elsewhere, with the same file, is another project', async () => {
     bring(entry());
-    await parley('mcp', 'trust', 'theirs');
+    await user.trust('theirs');
     const copy = join(user.project, '../copy');
     mkdirSync(copy);
     writeFileSync(join(copy, '.mcp.json'), read(join(user.project, '.mcp.json')));
