@@ -92,7 +92,16 @@ async function askByTicket(
   if (full !== undefined) return full;
   const opened = await open(store, request, options);
   if (opened.state !== 'pending') return toVerdict(opened);
-  if (approver === undefined) return toVerdict(await decided(store, opened.id, options, signal));
+  const takeBack = () =>
+    store.approvals.cancel(opened.id, { at: now(), kind: 'approval', body: { state: 'cancelled', ...whose(opened) } });
+  if (approver === undefined) {
+    try {
+      return toVerdict(await decided(store, opened.id, options, signal));
+    } catch (error) {
+      await takeBack();
+      throw error;
+    }
+  }
   const stop = new AbortController();
   const stopped = () => stop.abort(signal?.reason);
   signal?.addEventListener('abort', stopped, { once: true });
@@ -116,7 +125,7 @@ async function askByTicket(
     elsewhere.catch(() => {});
     return await Promise.race([asked, elsewhere]);
   } catch (error) {
-    await store.approvals.cancel(opened.id, { at: now(), kind: 'approval', body: { state: 'cancelled', ...whose(opened) } });
+    await takeBack();
     throw error;
   } finally {
     signal?.removeEventListener('abort', stopped);

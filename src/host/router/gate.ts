@@ -173,7 +173,7 @@ export function createGate(parts: GateParts): Gate {
       const decision = judge(intent, { grants: [grant] });
       if (decision.verdict !== 'allow' || !(await parts.grants.use(grant))) continue;
       const { id, by, channel } = grant;
-      return { intent, because: decision.because, by: { type: 'grant', id, by, channel } };
+      return { intent, because: sayGrant(grant), by: { type: 'grant', id, by, channel } };
     }
     return undefined;
   }
@@ -323,6 +323,11 @@ function pinned({ serverDigest, tool, definitionDigest, definition }: CallIntent
 
 function sayDrift({ server, tool }: CallIntent, { reasons }: Drift): string {
   return `${server}/${oneLine(tool, 128)} changed since it was allowed: ${reasons.join('; ')}.`;
+}
+
+function sayGrant({ id, by, run, expiresAt }: Grant): string {
+  const until = expiresAt === undefined ? 'from then on' : `until ${new Date(expiresAt).toISOString()}`;
+  return `It was allowed ${by === '' ? '' : `by ${by}, `}${run === undefined ? until : 'for this run'} (${id}).`;
 }
 
 function ticketOf(by: AllowedBy): string | undefined {
