@@ -41,9 +41,8 @@ const noteAddress = (message: unknown) => {
 beforeAll(async () => {
   subscribe('http.server.request.start', noteAddress);
   as = await startAuthorizationServer({ format: 'opaque' });
-  for (const event of ['access_token.saved', 'client_credentials.saved'] as const) {
-    as.provider.on(event, ({ jti }: { readonly jti: string }) => secrets.access.add(jti));
-  }
+  as.provider.on('access_token.saved', ({ jti }) => secrets.access.add(jti));
+  as.provider.on('client_credentials.saved', ({ jti }) => secrets.access.add(jti));
   as.provider.on('refresh_token.saved', ({ jti }) => secrets.refresh.add(jti));
   as.provider.on('authorization_code.saved', ({ jti }) => secrets.code.add(jti));
   const { clientId, secret } = SERVER_CLIENT;
