@@ -96,6 +96,14 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
   return {
     owner: randomUUID(),
     changes: changes.feed,
+    async prune(before, audit) {
+      check();
+      append(audit);
+      for (const [id, { state, endedAt = Infinity }] of journal) if (state !== 'begun' && endedAt < before) journal.delete(id);
+      for (const [id, { state, decidedAt = Infinity }] of approvals) {
+        if (!OPEN_STATES.includes(state) && decidedAt < before) approvals.delete(id);
+      }
+    },
     async close() {
       closed = true;
       changes.end();

@@ -20,6 +20,8 @@ export interface Store extends AsyncDisposable {
   readonly changes: Feed<StoreChange>;
   /** Says that this process lives and owns what it dispatches; ends with `close`. Unique for each store that was opened. */
   readonly owner: string;
+  /** Forgets calls and tickets that ended before then, in milliseconds since 1970. What the audit has of them it keeps. */
+  prune(before: number, audit: AuditEntry): Promise<void>;
   /** Ends the lease and the connection. Idempotent. */
   close(): Promise<void>;
 }

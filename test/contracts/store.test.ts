@@ -504,6 +504,7 @@ describe.each(PLACES)('a store in $name', ({ place, lasts }) => {
       expect(await listed({ state: 'begun' })).toEqual([3, 1]);
       expect(await listed({ state: 'unsent' })).toEqual([2]);
       expect(await listed({ limit: 1 })).toEqual([3]);
+      expect(await listed({ limit: Infinity })).toEqual([3, 2, 1]);
     });
 
     test('takes an end once; a later one is in the audit only', async () => {
@@ -639,6 +640,23 @@ describe.each(PLACES)('a store in $name', ({ place, lasts }) => {
       await store.audit.append(note());
       expect(heard).toEqual([]);
     });
+  });
+
+  test('forgets calls and tickets that ended long ago, and nothing that is under way or in the audit', async () => {
+    const [old, recent, begun] = [call(), call(), call()];
+    for (const each of [old, recent, begun]) await store.journal.begin(each, note());
+    await store.journal.end(old.id, { state: 'done', outcome: 'ok', at: 5 }, note());
+    await store.journal.end(recent.id, { state: 'done', outcome: 'ok', at: 10 }, note());
+    const [denied, pending] = [ticket(), ticket()];
+    for (const each of [denied, pending]) await store.approvals.open(each, note());
+    await store.approvals.decide(denied.id, deny, note());
+    await store.prune(10, note('prune'));
+    expect((await store.journal.list()).map(({ id }) => id).sort()).toEqual([recent.id, begun.id].sort());
+    expect(await store.approvals.list()).toHaveLength(2);
+    await store.prune(FUTURE, note('prune'));
+    expect(await store.journal.list()).toMatchObject([{ id: begun.id }]);
+    expect(await store.approvals.list()).toMatchObject([{ id: pending.id }]);
+    expect(await verifyAudit(store.audit, KEY)).toEqual({ ok: true, count: 10 });
   });
 
   test('says that it was closed, and closes any number of times', async () => {

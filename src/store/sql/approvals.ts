@@ -7,7 +7,7 @@ import type { Approval, ApprovalTable, ApprovalTicket } from '../store.ts';
 import type { Facts } from '../facts.ts';
 import { insertGrant } from './grants.ts';
 import type { Lease } from './lease.ts';
-import { escaped, key, ms, unescaped, type Tables } from './tables.ts';
+import { escaped, key, ms, rows, unescaped, type Tables } from './tables.ts';
 import type { Audited, Transactions } from './transactions.ts';
 
 export interface ApprovalTableOptions {
@@ -95,7 +95,7 @@ export function createApprovalTable(transactions: Transactions, options: Approva
     async list({ states, limit = DEFAULT_ROWS } = {}) {
       await expireDue();
       if (states?.length === 0) return [];
-      let query = db.selectFrom('approvals').selectAll().orderBy('created_at', 'desc').orderBy('id', 'desc').limit(limit);
+      let query = db.selectFrom('approvals').selectAll().orderBy('created_at', 'desc').orderBy('id', 'desc').limit(rows(limit));
       if (states !== undefined) query = query.where('state', 'in', states);
       return (await read((session) => session.run(query))).map((row) => approvalOf(row, facts));
     },

@@ -3,7 +3,7 @@ import type { Selectable } from 'kysely';
 import type { JsonObject } from '../../jsonrpc/index.ts';
 import { DEFAULT_ROWS } from '../rules.ts';
 import type { AuditRecord, AuditTable } from '../store.ts';
-import { unescaped, type Tables } from './tables.ts';
+import { rows, unescaped, type Tables } from './tables.ts';
 import type { Transactions } from './transactions.ts';
 
 export function createAuditTable({ db, read, audited }: Transactions): AuditTable {
@@ -11,11 +11,11 @@ export function createAuditTable({ db, read, audited }: Transactions): AuditTabl
   return {
     append: (entry) => audited((tx) => tx.append(entry)),
     async read({ after = 0, limit = DEFAULT_ROWS } = {}) {
-      const query = records.where('seq', '>', after).orderBy('seq').limit(limit);
+      const query = records.where('seq', '>', after).orderBy('seq').limit(rows(limit));
       return (await read((session) => session.run(query))).map(recordOf);
     },
     async tail(count) {
-      const query = records.orderBy('seq', 'desc').limit(count);
+      const query = records.orderBy('seq', 'desc').limit(rows(count));
       return (await read((session) => session.run(query))).map(recordOf).reverse();
     },
     async head() {

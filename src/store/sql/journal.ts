@@ -5,7 +5,7 @@ import type { JournalEnd, JournalEntry, JournalRecord, JournalTable } from '../s
 import { approvalOf } from './approvals.ts';
 import type { Facts } from '../facts.ts';
 import type { Lease } from './lease.ts';
-import { key, ms, type Tables } from './tables.ts';
+import { key, ms, rows, type Tables } from './tables.ts';
 import type { Audited, Transactions } from './transactions.ts';
 
 export interface JournalTableOptions {
@@ -22,7 +22,7 @@ export function createJournalTable(transactions: Transactions, { facts, lease }:
   async function recoverCalls(tx: Audited): Promise<readonly JournalRecord[]> {
     const now = await tx.now();
     const end: JournalEnd = { state: 'unknown', outcome: OWNER_GONE, at: now };
-    const rows = await tx.run(
+    const left = await tx.run(
       db
         .updateTable('journal')
         .set({ state: end.state, ended_at: now, ending: facts.write(end) })
@@ -30,14 +30,14 @@ export function createJournalTable(transactions: Transactions, { facts, lease }:
         .where('owner', 'not in', owners)
         .returningAll(),
     );
-    const records = rows.map((row) => recordOf(row, facts));
+    const records = left.map((row) => recordOf(row, facts));
     for (const record of records) await tx.append(unknownCallEntry(record, now));
     if (records.length > 0) tx.changed('journal');
     return records;
   }
 
   async function recoverTickets(tx: Audited): Promise<void> {
-    const rows = await tx.run(
+    const left = await tx.run(
       db
         .updateTable('approvals')
         .set({ state: 'outcome-unknown', outcome: OWNER_GONE })
@@ -45,8 +45,8 @@ export function createJournalTable(transactions: Transactions, { facts, lease }:
         .where('owner', 'not in', owners)
         .returningAll(),
     );
-    for (const row of rows) await tx.append(unknownTicketEntry(approvalOf(row, facts), await tx.now()));
-    if (rows.length > 0) tx.changed('approvals');
+    for (const row of left) await tx.append(unknownTicketEntry(approvalOf(row, facts), await tx.now()));
+    if (left.length > 0) tx.changed('approvals');
   }
 
   return {
@@ -101,7 +101,7 @@ export function createJournalTable(transactions: Transactions, { facts, lease }:
       );
     },
     async list({ state, limit = DEFAULT_ROWS } = {}) {
-      let query = db.selectFrom('journal').selectAll().orderBy('at', 'desc').orderBy('id', 'desc').limit(limit);
+      let query = db.selectFrom('journal').selectAll().orderBy('at', 'desc').orderBy('id', 'desc').limit(rows(limit));
       if (state !== undefined) query = query.where('state', '=', state);
       return (await read((session) => session.run(query))).map((row) => recordOf(row, facts));
     },

@@ -120,7 +120,8 @@ function first(db: Kysely<Tables>): readonly Compilable[] {
       .addColumn('entry', 'text', required)
       .addColumn('ended_at', 'bigint')
       .addColumn('ending', 'text'),
-    index('journal', 'state', 'at'),
+    // Few at any time: those that may have to be recovered.
+    db.schema.createIndex('journal_begun').on('journal').columns(['owner']).where(sql.ref('state'), '=', 'begun'),
     index('journal', 'at'),
     db.schema
       .createTable('audit')

@@ -1,22 +1,23 @@
-// The file of a store: its owner's alone, in a folder that is its owner's alone. What somebody else could have put there, or could
-// read, is refused, and nothing of it is opened.
+// The file of a store: its owner's alone, in a folder that nobody else can write to. What somebody else could have put there, or
+// could read, is refused, and nothing of it is opened.
 import { constants } from 'node:fs';
 import { lstat, mkdir, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { ParleyError } from '../../errors.ts';
 
-const OTHERS = 0o077;
+const READ_OR_WRITE = 0o077;
+const WRITE = 0o022;
 
 /**
  * Makes the folder (mode 700) and the file (mode 600) where they are missing, and checks those that are there.
- * @throws ParleyError `config-invalid` when one of them is not the user's alone, or not what it should be
+ * @throws ParleyError `config-invalid` when others can write to the folder or use the file, or they are not what they should be
  */
 export async function ownFile(path: string): Promise<void> {
   const folder = dirname(path);
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const around = await lstat(folder);
-  if (!around.isDirectory() || isForeign(around)) {
-    const message = `${folder} holds what Parley remembers, but is not a folder of yours alone (mode 700, no link). Correct that.`;
+  if (!around.isDirectory() || isForeign(around, WRITE)) {
+    const message = `${folder} is to hold what Parley remembers, but is not a folder that you alone can write to. Correct that.`;
     throw new ParleyError('config-invalid', message);
   }
   try {
@@ -27,15 +28,15 @@ export async function ownFile(path: string): Promise<void> {
   // SQLite gives the files beside it the mode of this one.
   for (const each of [path, `${path}-wal`, `${path}-shm`, `${path}-journal`]) {
     const found = await lstat(each).catch(() => undefined);
-    if (found === undefined || (found.isFile() && !isForeign(found) && found.nlink === 1)) continue;
+    if (found === undefined || (found.isFile() && !isForeign(found, READ_OR_WRITE) && found.nlink === 1)) continue;
     const message = `${each} is not a file of yours alone (mode 600, no link). Nothing in it was used; correct that, or move it away.`;
     throw new ParleyError('config-invalid', message);
   }
 }
 
-/** True when somebody else owns it or can get at it. */
-function isForeign({ uid, mode }: { readonly uid: number; readonly mode: number }): boolean {
+/** True when somebody else owns it, or can do with it what only its owner may. */
+function isForeign({ uid, mode }: { readonly uid: number; readonly mode: number }, owners: number): boolean {
   // Elsewhere modes and owners say nothing.
   if (process.platform === 'win32') return false;
-  return uid !== process.getuid?.() || (mode & OTHERS) !== 0;
+  return uid !== process.getuid?.() || (mode & owners) !== 0;
 }

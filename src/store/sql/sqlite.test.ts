@@ -61,7 +61,7 @@ const call = (id: string): JournalEntry => ({
 
 const modeOf = (path: string) => (lstatSync(path).mode & 0o777).toString(8);
 
-test('the file and what SQLite puts beside it are their owner’s alone, and so is the folder', async () => {
+test('the file and what SQLite puts beside it are their owner’s alone, and so is a folder that was not there', async () => {
   const store = await open();
   await store.audit.append(note);
   expect(modeOf(join(folder, 'state'))).toBe('700');

@@ -1,7 +1,8 @@
 // A store over an engine: the tables, the lease and the follower, wired.
 import { randomUUID } from 'node:crypto';
 import { systemClock, type Clock, type Limits } from '../../base/index.ts';
-import type { Store } from '../store.ts';
+import { OPEN_STATES } from '../rules.ts';
+import type { AuditEntry, Store } from '../store.ts';
 import { createApprovalTable } from './approvals.ts';
 import { createAuditTable } from './audit.ts';
 import { createEraTable, createListingTable } from './caches.ts';
@@ -11,7 +12,8 @@ import { createFollower } from './follow.ts';
 import { createGrantTable } from './grants.ts';
 import { createJournalTable } from './journal.ts';
 import { createLease } from './lease.ts';
-import { createTransactions } from './transactions.ts';
+import { ms } from './tables.ts';
+import { createTransactions, type Transactions } from './transactions.ts';
 import { createPinTable, createTrustTable } from './trust.ts';
 
 export interface SqlStoreOptions {
@@ -54,7 +56,16 @@ export async function createSqlStore(engine: Engine, options: SqlStoreOptions): 
     audit: createAuditTable(transactions),
     eras: createEraTable(transactions),
     listings: createListingTable(transactions, facts),
+    prune: (before, audit) => prune(transactions, before, audit),
     close,
     [Symbol.asyncDispose]: close,
   };
+}
+
+async function prune({ db, audited }: Transactions, before: number, audit: AuditEntry): Promise<void> {
+  await audited(async (tx) => {
+    await tx.append(audit);
+    await tx.run(db.deleteFrom('journal').where('state', '!=', 'begun').where('ended_at', '<', ms(before)));
+    await tx.run(db.deleteFrom('approvals').where('state', 'not in', OPEN_STATES).where('decided_at', '<', ms(before)));
+  });
 }

@@ -85,3 +85,8 @@ export function ms(at: number): number {
   if (!Number.isSafeInteger(whole)) throw new ParleyError('usage', `${at} is not a time in milliseconds.`);
   return whole;
 }
+
+/** A number of rows as a query takes it: `Infinity` too. */
+export function rows(limit: number): number {
+  return Math.max(0, Math.min(Math.trunc(limit), 2_147_483_647));
+}

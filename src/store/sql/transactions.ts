@@ -1,5 +1,5 @@
 // What a table needs of an engine: transactions that say what kinds of facts they changed, and transactions that write the audit.
-import type { Kysely } from 'kysely';
+import type { Compilable, Kysely } from 'kysely';
 import { isSealed, link, seal, type ChainEnd } from '../audit-chain.ts';
 import { ParleyError } from '../../errors.ts';
 import type { AuditEntry, AuditRecord, StoreChange } from '../store.ts';
@@ -31,8 +31,15 @@ export interface TransactionsOptions {
   readonly wrote: (changes: ReadonlyMap<StoreChange, number>) => void;
 }
 
+/** In one order, so that no two transactions wait for each other. */
+const KINDS: readonly StoreChange[] = ['approvals', 'grants', 'journal', 'pins', 'trust'];
+
 export function createTransactions(engine: Engine, { auditKey, wrote }: TransactionsOptions): Transactions {
   const { db } = engine;
+  // Parts of nearly every transaction, so their text is made once.
+  const head = db.selectFrom('audit_head').select(['seq', 'hash', 'seal']).where('id', '=', 1);
+  const takeHead = made(engine.locksRows ? head.forUpdate() : head);
+  const bumps = new Map(KINDS.map((kind) => [kind, made(bumpOf(db, kind))]));
   const write: Transactions['write'] = async (act, { outlives = 'process' } = {}) => {
     const [result, versions] = await engine.write(
       async (session) => {
@@ -50,31 +57,23 @@ export function createTransactions(engine: Engine, { auditKey, wrote }: Transact
     return result;
   };
 
-  /** In one order, so that two transactions do not wait for each other. */
   async function bump(session: Session, kinds: ReadonlySet<StoreChange>): Promise<ReadonlyMap<StoreChange, number>> {
     const versions = new Map<StoreChange, number>();
-    for (const kind of [...kinds].sort()) {
-      const [row] = await session.run(
-        db
-          .updateTable('versions')
-          .set((set) => ({ version: set('version', '+', 1) }))
-          .where('kind', '=', kind)
-          .returning('version'),
-      );
+    for (const [kind, query] of bumps) {
+      const [row] = kinds.has(kind) ? await session.run(query) : [];
       if (row !== undefined) versions.set(kind, row.version);
     }
     return versions;
   }
 
   async function takeEnd(session: Session): Promise<ChainEnd> {
-    const query = db.selectFrom('audit_head').select(['seq', 'hash', 'seal']).where('id', '=', 1);
-    const [head] = await session.run(engine.locksRows ? query.forUpdate() : query);
+    const [found] = await session.run(takeHead);
     // Sealing anew what somebody else has put there would hide it.
-    if (head === undefined || (head.seq > 0 && !isSealed(head, auditKey))) {
+    if (found === undefined || (found.seq > 0 && !isSealed(found, auditKey))) {
       const message = 'The end of the audit is not as it was sealed, or was sealed with another key. See `parley audit verify`.';
       throw new ParleyError('store-unavailable', message);
     }
-    return head;
+    return found;
   }
 
   return {
@@ -97,4 +96,18 @@ export function createTransactions(engine: Engine, { auditKey, wrote }: Transact
         });
       }, options),
   };
+}
+
+/** A statement whose text does not change. */
+function made<Row>(query: Compilable<Row>): Compilable<Row> {
+  const compiled = query.compile();
+  return { compile: () => compiled };
+}
+
+function bumpOf(db: Kysely<Tables>, kind: StoreChange) {
+  return db
+    .updateTable('versions')
+    .set((set) => ({ version: set('version', '+', 1) }))
+    .where('kind', '=', kind)
+    .returning('version');
 }
