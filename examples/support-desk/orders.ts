@@ -29,7 +29,7 @@ server.tool(
     name: 'get_order',
     description: 'Reads one order.',
     input: { type: 'object', properties: { id: { type: 'string' } }, required: ['id'], additionalProperties: false },
-    annotations: { readOnlyHint: true },
+    annotations: { readOnlyHint: true, openWorldHint: false },
   },
   ({ id }) => JSON.stringify(find(String(id))),
 );

@@ -36,8 +36,8 @@ const HINTS = {
 } as const;
 
 const TAINT = {
-  tainted: ({ taint, server }: Circumstances) => taintFor(taint, server).untrusted !== undefined,
-  private: ({ taint, server }: Circumstances) => taintFor(taint, server).private !== undefined,
+  tainted: ({ taint, server }: Circumstances) => taintFor(taint, server).untrusted.length > 0,
+  private: ({ taint, server }: Circumstances) => taintFor(taint, server).private.length > 0,
 } as const;
 
 type Hint = keyof typeof HINTS;

@@ -168,8 +168,9 @@ describe('a run that has read', () => {
     expect(decide(call({ grants })).verdict).toBe('allow');
     const decision = decide(call({ grants, taint: [web, notes] }));
     expect(decision).toMatchObject({ verdict: 'ask', widest: 'once' });
-    expect(decision.because).toContain('the result of web/fetch');
-    expect(decision.because).toContain('the result of notes/read');
+    expect(decision.because).toContain(
+      'what anybody may have written (web/fetch), and what "files" must not get unasked (notes/read).',
+    );
   });
 });
 

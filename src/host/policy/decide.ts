@@ -168,16 +168,19 @@ function byRule(rule: Rule): Decision {
  */
 function byTaint(subject: Subject): Decision | undefined {
   const { untrusted, private: secret } = taintFor(subject.taint, subject.server);
-  if (untrusted === undefined || secret === undefined || !canHarm(subject)) return undefined;
-  const both = secret === untrusted ? 'and' : `and ${sourceOf(secret)}, which`;
+  if (untrusted.length === 0 || secret.length === 0 || !canHarm(subject)) return undefined;
   const because =
-    `After reading ${sourceOf(untrusted)}, which anybody may have written${secret === untrusted ? '' : ','} ${both} ` +
-    `"${subject.server}" must not get unasked: this call can send data out or destroy.`;
+    `This run has read what anybody may have written (${sourcesOf(untrusted)}), and what "${subject.server}" must not get ` +
+    `unasked (${sourcesOf(secret)}). This call can send data out or destroy something.`;
   return { verdict: 'ask', because, widest: 'once' };
 }
 
-function sourceOf({ server, from }: TaintMark): string {
-  return `the result of ${server}/${oneLine(from, 64)}`;
+/** Of one line. */
+const SAID_SOURCES = 4;
+
+function sourcesOf(marks: readonly TaintMark[]): string {
+  const said = marks.slice(0, SAID_SOURCES).map(({ server, from }) => `${server}/${oneLine(from, 64)}`);
+  return [...said, ...(marks.length > SAID_SOURCES ? [`${marks.length - SAID_SOURCES} more`] : [])].join(', ');
 }
 
 /** What is not known to stay at home and to destroy nothing may do both. */

@@ -59,13 +59,13 @@ function markOf({ server, from, digest, settings, annotations }: ReadFacts): Tai
   };
 }
 
-/** The first mark of each kind that counts for a call to `server`. */
+/** The marks of each kind that count for a call to `server`, in the order they came. */
 export function taintFor(
   marks: readonly TaintMark[],
   server: string,
-): { readonly untrusted: TaintMark | undefined; readonly private: TaintMark | undefined } {
+): { readonly untrusted: readonly TaintMark[]; readonly private: readonly TaintMark[] } {
   return {
-    untrusted: marks.find(({ untrusted }) => untrusted),
-    private: marks.find((mark) => mark.private === 'to-all' || (mark.private === 'to-others' && mark.server !== server)),
+    untrusted: marks.filter(({ untrusted }) => untrusted),
+    private: marks.filter((mark) => mark.private === 'to-all' || (mark.private === 'to-others' && mark.server !== server)),
   };
 }
