@@ -4,7 +4,8 @@
 /** What is watched. Every AbortSignal is one. */
 export interface StopSignal {
   readonly aborted: boolean;
-  readonly reason: unknown;
+  /** Why, once it is aborted. */
+  readonly reason: Error;
   addEventListener(type: 'abort', listener: () => void, options?: { readonly once?: boolean }): void;
   removeEventListener(type: 'abort', listener: () => void): void;
 }
@@ -12,7 +13,7 @@ export interface StopSignal {
 /** Both ends in one: who holds it as a `Stop` may abort it, who is given it as a `StopSignal` hears of that. */
 export class Stop implements StopSignal {
   #aborted = false;
-  #reason: unknown;
+  #reason: Error | undefined;
   #listeners: (() => void)[] = [];
   #real: AbortController | undefined;
 
@@ -20,8 +21,8 @@ export class Stop implements StopSignal {
     return this.#aborted;
   }
 
-  get reason(): unknown {
-    return this.#reason;
+  get reason(): Error {
+    return this.#reason as Error;
   }
 
   /** Tells all listeners, once. They must not throw. */

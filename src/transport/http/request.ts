@@ -122,13 +122,13 @@ export class HttpLine {
         connecting?.cancel();
         waiting?.cancel();
       };
-      const fail = (error: ParleyError) => {
+      const fail = (error: Error) => {
         settled();
         signal.removeEventListener('abort', onAbort);
         reject(error);
         request.destroy();
       };
-      const onAbort = () => fail(signal.reason as ParleyError);
+      const onAbort = () => fail(signal.reason);
       signal.addEventListener('abort', onAbort, { once: true });
 
       request.once('socket', (socket) => {
@@ -329,8 +329,8 @@ export class HttpAnswer {
     }
   }
 
-  #cut(error: NodeJS.ErrnoException): ParleyError {
-    if (this.#signal.aborted) return this.#signal.reason as ParleyError;
+  #cut(error: NodeJS.ErrnoException): Error {
+    if (this.#signal.aborted) return this.#signal.reason;
     // The codes of zlib and of brotli.
     if (/^(Z_|ERR__)/.test(error.code ?? '')) {
       return new ParleyError('protocol-violation', `${this.#target} sent a body that cannot be decoded.`, { cause: error });
