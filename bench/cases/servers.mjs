@@ -1,0 +1,48 @@
+// The other side: how many calls of an echo a server answers, over stdio and HTTP, in both eras.
+import { fileURLToPath } from 'node:url';
+import { hammerHttp, hammerStdio } from '../hammer.mjs';
+import { startServer } from '../plain.mjs';
+
+const IN_FLIGHT = 64;
+const script = (name) => fileURLToPath(new URL(`../${name}.mjs`, import.meta.url));
+
+/** The script and arguments of a contender; `bare` is the plain server. */
+function launch(contender, way) {
+  if (contender === 'bare') return [script('server'), way === 'http' ? ['http'] : []];
+  return [script('servers'), [contender, way]];
+}
+
+function serverCase(way, era) {
+  const modern = era === 'modern';
+  return {
+    name: `server-${way}-${era}`,
+    title: `server, ${way === 'http' ? 'HTTP' : way}, ${era}, 64 in flight`,
+    unit: 'calls/s',
+    better: 'more',
+    base: 'bare',
+    contenders: ['bare', 'parley', 'official 2', ...(modern ? [] : ['official 1', 'tmcp'])],
+    targets: { bare: 0.75, 'official 2': 5, ...(!modern && { tmcp: 2 }) },
+    async prepare(contender, { seconds }) {
+      const [file, args] = launch(contender, way);
+      const started = way === 'http' ? await startServer(file, args) : undefined;
+      const hammer =
+        started === undefined
+          ? await hammerStdio({ command: process.execPath, args: [file, ...args] }, era, IN_FLIGHT)
+          : await hammerHttp(started, era, IN_FLIGHT);
+      return {
+        round: () => hammer.round(seconds),
+        close() {
+          hammer.close();
+          started?.close();
+        },
+      };
+    },
+  };
+}
+
+export const cases = [
+  serverCase('stdio', 'modern'),
+  serverCase('stdio', 'legacy'),
+  serverCase('http', 'modern'),
+  serverCase('http', 'legacy'),
+];
