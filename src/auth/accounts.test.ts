@@ -31,6 +31,24 @@ describe('the accounts of a server', () => {
     await expect(accounts.use(name, { signal })).rejects.toMatchObject({ code: 'usage' });
   });
 
+  it('read what was kept before there were accounts', async () => {
+    const store = createMemoryStore();
+    const world = await startWorld();
+    try {
+      const [server, issuer, clientId, resource] = [world.url, world.issuer, 'c', world.url];
+      await store.set({ kind: 'sign-in', server }, { issuer, clientId, resource, metadata: 'published' });
+      await store.set(
+        { kind: 'tokens', server, issuer, clientId, resource },
+        { accessToken: 'a', type: 'bearer', requested: [] },
+      );
+      world.valid.add('a');
+      expect(await world.call(world.authorizer({ store }))).toEqual({ token: 'a' });
+      expect(world.visits).toEqual([]);
+    } finally {
+      await world.close();
+    }
+  });
+
   it('have tokens of their own, and those from before there were accounts are the first one’s', async () => {
     const store = createMemoryStore();
     const world = await startWorld();

@@ -265,6 +265,16 @@ describe('a server that wants sign-in', () => {
     expect(await parley('tools', 'list')).toMatchObject({ code: 3 });
   });
 
+  it('is left alone when the user gives up', async () => {
+    await add();
+    const running = user.start(['mcp', 'login', 'demo'], { typing: true });
+    await shown(running);
+    running.kill('SIGINT');
+    expect(await running.ended).toMatchObject({ code: 130, stdout: '' });
+    expect(as.tokens).toEqual([]);
+    expect((await parley('--json', 'auth', 'status')).json).toMatchObject({ servers: [{ server: 'demo', signedIn: false }] });
+  });
+
   it('is not signed in at where that makes no sense, and says why', async () => {
     await parley('mcp', 'add', 'program', '--', 'true');
     await parley('mcp', 'add', 'own', '-H', 'Authorization: Bearer x', server.url);
