@@ -99,7 +99,7 @@ describe('a call', () => {
       summary: 'Done.',
       parts: [{ type: 'text', text: 'Ada[31m' }],
       because: 'The tool is on your list of reviewed tools.',
-      preview: '│ Ada\\u{1b}[31m',
+      preview: '│ Ada\\u{1b}[31m\n(1 finding: content[0] holds control characters)',
     });
   });
 
