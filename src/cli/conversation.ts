@@ -85,6 +85,8 @@ export async function withConversation<T>(
     const ask = async (text: string, signal: AbortSignal) => {
       messages.push({ role: 'user', text });
       try {
+        // Since the last question somebody may have signed in, in another terminal.
+        await host.recheck({ withinMs: PATIENCE_MS, signal });
         const result = await runAgent({
           model,
           toolbox,

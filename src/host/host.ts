@@ -113,6 +113,11 @@ export interface Host extends Router, AsyncDisposable {
    * @throws ParleyError `not-found` for a server that is not configured or not enabled, or why it cannot be used
    */
   session(server: string, options?: { readonly signal?: AbortSignal }): Promise<Session>;
+  /**
+   * Looks again at the servers that wanted a sign-in, since somebody may have signed in elsewhere. Resolves when what they offer is
+   * known, or after `withinMs`. A call of such a server does so by itself.
+   */
+  recheck(options?: { readonly withinMs?: number; readonly signal?: AbortSignal }): Promise<void>;
   /** Connects a server anew, whatever became of it before. */
   restart(server: string): Promise<void>;
   /** Ends every connection and waits until no process and no socket of them is left. */
@@ -284,20 +289,26 @@ export function openHost(options: HostOptions): Host {
   }
 
   /** Looks again at the servers that `typed` may mean and that wanted a sign-in; resolves with why the one it names still does. */
-  async function signedIn(typed: string, { signal }: { readonly signal?: AbortSignal }): Promise<Error | undefined> {
+  async function signedIn(typed: string, waiting: { readonly signal?: AbortSignal }): Promise<Error | undefined> {
     const named = parseName(typed, members).flatMap(({ server }) => server ?? []);
-    const absent = [...members.values()].filter(
-      ({ definition: { name }, connection }) =>
-        connection.state.type === 'needs-auth' && (named.length === 0 || named.includes(name)),
-    );
+    await lookAgain(named.length === 0 ? [...members.keys()] : named, waiting);
+    const states = named.flatMap((server) => members.get(server)?.connection.state ?? []);
+    return states.find((state) => state.type === 'needs-auth')?.error;
+  }
+
+  async function lookAgain(
+    servers: readonly string[],
+    waiting: { readonly withinMs?: number; readonly signal?: AbortSignal },
+  ): Promise<void> {
+    const absent = servers
+      .flatMap((server) => members.get(server) ?? [])
+      .filter(({ connection }) => connection.state.type === 'needs-auth');
     for (const member of absent) {
       member.settled = false;
       // What comes of it is seen in its state.
       member.connection.session().catch(() => {});
     }
-    await until(() => absent.every(({ settled }) => settled), signal ? { signal } : {});
-    const states = named.flatMap((server) => members.get(server)?.connection.state ?? []);
-    return states.find((state) => state.type === 'needs-auth')?.error;
+    await until(() => absent.every(({ settled }) => settled), waiting);
   }
 
   const allSettled = () => [...members.values()].every((member) => member.settled);
@@ -358,6 +369,7 @@ export function openHost(options: HostOptions): Host {
     drift,
     settled: (waiting = {}) => until(allSettled, waiting),
     session,
+    recheck: (waiting = {}) => lookAgain([...members.keys()], waiting),
     async restart(server) {
       const member = memberOf(server);
       member.settled = false;

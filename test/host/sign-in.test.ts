@@ -95,6 +95,20 @@ describe('a host', () => {
     expect(host.registry.snapshot.tools.map(({ name }) => name)).toContain('write');
   });
 
+  it('looks again when it is told to, and offers what it finds', async () => {
+    const store = createMemoryStore();
+    const host = hostOf(store);
+    await host.settled();
+    await host.recheck();
+    expect([stateOf(host).type, host.registry.snapshot.tools]).toEqual(['needs-auth', []]);
+    await signIn(store);
+    await host.recheck();
+    expect([stateOf(host).type, host.registry.snapshot.tools.map(({ name }) => name)]).toEqual([
+      'ready',
+      expect.arrayContaining(['whoami', 'write']),
+    ]);
+  });
+
   it('lists again and calls after a sign-in that ended while it ran', async () => {
     const store = createMemoryStore();
     await signIn(store);
