@@ -12,7 +12,7 @@ const FETCHERS: readonly {
   { program: /^(bun)$/, verb: ['x'], exact: isNpmVersion },
   { program: /^(deno)$/, verb: ['run', 'x'], exact: isDenoSource },
   { program: /^(uvx)$/, exact: isPythonVersion },
-  { program: /^(uv)$/, verb: ['tool', 'run'], exact: isPythonVersion },
+  { program: /^(uv)$/, verb: ['tool'], exact: isPythonVersion },
   { program: /^(pipx)$/, verb: ['run'], exact: isPythonVersion },
   { program: /^(docker|podman|nerdctl)$/, verb: ['run', 'create', 'container'], exact: isImageDigest },
 ];

@@ -1,0 +1,147 @@
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { expandServer, loadConfig, type ServerDefinition } from '../config/index.ts';
+import { isFloating } from './floating.ts';
+import { filledIn, identify, type ServerIdentity } from './identity.ts';
+
+const root = mkdtempSync(join(tmpdir(), 'parley-identity-'));
+const bin = join(root, 'bin');
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+
+beforeEach(() => {
+  rmSync(root, { recursive: true, force: true });
+  mkdirSync(bin, { recursive: true });
+  program('run', '#!/bin/sh\necho one\n');
+  writeFileSync(join(root, 'server.js'), 'one();\n');
+});
+
+function program(name: string, text: string): void {
+  writeFileSync(join(bin, name), text);
+  chmodSync(join(bin, name), 0o755);
+}
+
+function define(entry: object, name = 's'): ServerDefinition {
+  const env = { TOKEN: 'a', HOST: 'h.example' };
+  const { config } = loadConfig({ cwd: root, home: root, env, extra: { mcpServers: { [name]: entry } } });
+  return config.servers[0] as ServerDefinition;
+}
+
+const key = () => Buffer.alloc(32, 1);
+const surroundings = { workspaceFolder: root, home: root, path: bin };
+const identityOf = (entry: object, name?: string, options = {}): Promise<ServerIdentity> =>
+  identify(define(entry, name), { key, ...surroundings, ...options });
+const digestOf = async (...given: Parameters<typeof identityOf>) => (await identityOf(...given)).digest;
+
+describe('the identity of a program', () => {
+  const base = { command: 'run', args: ['server.js', 'a'], env: { MODE: 'x', SECRET: '${TOKEN}' } };
+
+  it('is the same under another name and in another order of keys, and holds no value of a variable', async () => {
+    const one = await identityOf(base);
+    expect(await identityOf({ env: { SECRET: '${TOKEN}', MODE: 'x' }, args: base.args, command: 'run' }, 'other')).toEqual(one);
+    expect(JSON.stringify(one.facts)).not.toContain('"x"');
+    expect(one.facts).toMatchObject({
+      kind: 'stdio',
+      command: 'run',
+      executable: { path: join(bin, 'run'), sha256: expect.stringMatching(/^[0-9a-f]{64}$/) as string },
+      env: { SECRET: '${TOKEN}' },
+    });
+  });
+
+  it.each<[string, () => object]>([
+    ['another command', () => (program('run2', '#!/bin/sh\necho one\n'), { ...base, command: 'run2' })],
+    ['another argument', () => ({ ...base, args: ['server.js', 'b'] })],
+    ['another order of arguments', () => ({ ...base, args: ['a', 'server.js'] })],
+    ['another value of a variable', () => ({ ...base, env: { ...base.env, MODE: 'y' } })],
+    ['another variable', () => ({ ...base, env: { ...base.env, NEW: '1' } })],
+    ['another placeholder', () => ({ ...base, env: { ...base.env, SECRET: '${HOST}' } })],
+    ['another folder', () => ({ ...base, cwd: bin })],
+    ['another program at its place', () => (program('run', '#!/bin/sh\necho two\n'), base)],
+    ['another script at its place', () => (writeFileSync(join(root, 'server.js'), 'two();\n'), base)],
+    ['no program at its place', () => (rmSync(join(bin, 'run')), base)],
+    [
+      'a link to another program',
+      () => {
+        rmSync(join(bin, 'run'));
+        program('real', '#!/bin/sh\necho real\n');
+        symlinkSync(join(bin, 'real'), join(bin, 'run'));
+        return base;
+      },
+    ],
+  ])('is another with %s', async (_, change) => {
+    const before = await digestOf(base);
+    expect(await digestOf(change())).not.toBe(before);
+  });
+
+  it('is not another when a program is written anew with the same content', async () => {
+    const before = await digestOf(base);
+    program('run', '#!/bin/sh\necho one\n');
+    expect(await digestOf(base)).toBe(before);
+  });
+
+  it('covers what its arguments stand for, and not the secrets in its variables', async () => {
+    const entry = { ...base, args: ['server.js', '${HOST}'] };
+    const server = define(entry);
+    const identity = await identityOf(entry);
+    const filled = async (env: Record<string, string>) =>
+      filledIn(identity, await expandServer(server, { env, home: root, workspaceFolder: root }), { key }).digest;
+    expect(await filled({ TOKEN: 'a', HOST: 'h' })).toBe(await filled({ TOKEN: 'b', HOST: 'h' }));
+    expect(await filled({ TOKEN: 'a', HOST: 'h' })).not.toBe(await filled({ TOKEN: 'a', HOST: 'i' }));
+  });
+
+  it('says nothing of a secret among its arguments but that it is another', async () => {
+    const one = await identityOf({ ...base, args: ['--api-key=hunter2'] });
+    expect(JSON.stringify(one.facts)).not.toContain('hunter2');
+    expect(await digestOf({ ...base, args: ['--api-key=hunter3'] })).not.toBe(one.digest);
+  });
+});
+
+describe('the identity of a URL', () => {
+  const base = { url: 'https://h.example/mcp?team=a', headers: { Authorization: 'Bearer ${TOKEN}', 'X-Team': 'a' } };
+
+  it('is another with another URL, header or value, and holds none of them that could be a secret', async () => {
+    const one = await identityOf(base);
+    expect(JSON.stringify(one.facts)).not.toMatch(/team=a|"a"/);
+    expect(one.facts).toMatchObject({ url: 'https://h.example/mcp?team=***', headers: { Authorization: 'Bearer ${TOKEN}' } });
+    for (const other of [
+      { ...base, url: 'https://h.example/mcp?team=b' },
+      { ...base, url: 'https://h.example:8443/mcp?team=a' },
+      { ...base, url: 'http://h.example/mcp?team=a' },
+      { ...base, headers: { ...base.headers, 'X-Team': 'b' } },
+      { ...base, headers: { ...base.headers, 'X-New': '1' } },
+      { ...base, type: 'sse' },
+    ]) {
+      expect(await digestOf(other), JSON.stringify(other)).not.toBe(one.digest);
+    }
+  });
+
+  it('is another under another key', async () => {
+    expect(await digestOf(base, 's', { key: () => Buffer.alloc(32, 2) })).not.toBe(await digestOf(base));
+  });
+});
+
+it.each<[string, readonly string[], boolean]>([
+  ['npx', ['-y', 'server'], true],
+  ['npx', ['-y', 'server@latest'], true],
+  ['npx', ['-y', 'server@^1.2.3'], true],
+  ['npx', ['-y', 'server@1.2.3'], false],
+  ['npx', ['-y', '@scope/server@1.2.3-rc.1', '--flag'], false],
+  ['npx', ['--package=server@1.2.3', 'tool'], false],
+  ['npx', ['-p', 'server', '-p', 'other@1.2.3', 'tool'], true],
+  ['npx', [], true],
+  ['npm', ['exec', 'server'], true],
+  ['npm', ['run', 'server'], false],
+  ['pnpm', ['dlx', 'server@1.0.0'], false],
+  ['uvx', ['server'], true],
+  ['uvx', ['server==1.2'], false],
+  ['uvx', ['--from', 'pkg==1.2.3', 'server'], false],
+  ['uv', ['tool', 'run', 'server'], true],
+  ['uv', ['run', 'server.py'], false],
+  ['docker', ['run', '-i', 'image:1'], true],
+  ['docker', ['run', '-i', `image@sha256:${'0'.repeat(64)}`], false],
+  ['docker', ['version'], false],
+  ['node', ['server.js'], false],
+])('%s %j is floating: %s', (command, args, floating) => {
+  expect(isFloating(command, args)).toBe(floating);
+});
