@@ -69,22 +69,23 @@ export async function startChild(options: ChildOptions): Promise<Child> {
   if (signal?.aborted === true) throw abortError(signal, `Starting "${basename(command)}"`);
   const folder = options.privateCwd && options.cwd === undefined ? mkdtempSync(join(tmpdir(), 'parley-server-')) : undefined;
   const cwd = options.cwd ?? folder;
-  const family = createFamily();
+  let family: Family | undefined;
   const release = () => {
-    family.dismiss();
+    family?.dismiss();
     if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
   };
   try {
-    const env: Record<string, string> = { ...options.env, [MARK]: family.mark };
     const launch =
       process.platform === 'win32'
-        ? windowsLaunch(command, args, { env, cwd })
-        : { command: locate(command, { path: env['PATH'], cwd }), args, verbatim: false };
-    const handle = await start(launch, { cwd, env }, family);
+        ? windowsLaunch(command, args, { env: options.env, cwd })
+        : { command: locate(command, { path: options.env['PATH'], cwd }), args, verbatim: false };
+    family = createFamily();
+    const handle = await start(launch, { cwd, env: { ...options.env, [MARK]: family.mark } }, family);
     return new Child(handle, { ...options, family, release });
   } catch (error) {
+    const why = whyNotStarted(command, cwd, error);
     release();
-    throw whyNotStarted(command, cwd, error);
+    throw why;
   }
 }
 

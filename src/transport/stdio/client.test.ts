@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, realpathSync, rmSync, statSync } from 'node:fs';
+import { mkdtempSync, readFileSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
@@ -247,6 +247,20 @@ test('a command that does not exist, or may not be run, is unreachable at once a
     message: expect.stringContaining('"/no/such/folder" does not exist') as string,
   });
   await expect(start({ command: 'a\0b' })).rejects.toMatchObject({ code: 'unreachable' });
+  const folder = mkdtempSync(join(tmpdir(), 'parley-'));
+  const script = join(folder, 'script');
+  writeFileSync(script, '#!/no/such/interpreter\n', { mode: 0o755 });
+  const broken = start({ command: script, privateCwd: true });
+  await expect(broken).rejects.toThrow('the program that its first line or header names was not found');
+  rmSync(folder, { recursive: true });
+});
+
+test('a server may start in an empty folder of its own, which goes with it', async () => {
+  const channel = await open('where', { privateCwd: true });
+  const { cwd } = await createPeer(channel, { conventions }).request('a');
+  expect(statSync(cwd as string).mode & 0o777).toBe(0o700);
+  await channel.close();
+  expect(statSync(cwd as string, { throwIfNoEntry: false })).toBeUndefined();
 });
 
 test('an error at the start repeats neither arguments nor variables, as they may be secret', async () => {

@@ -3,7 +3,7 @@
 import { statSync } from 'node:fs';
 import { win32 } from 'node:path';
 import { ParleyError } from '../../errors.ts';
-import { searchPath } from './locate.ts';
+import { cannotStart, searchPath, WHY_NOT_FOUND } from './locate.ts';
 
 export interface Launch {
   readonly command: string;
@@ -25,11 +25,15 @@ const UNSAFE = /["%!\r\n\0]/;
 
 /**
  * What to give to `spawn` for `command` with `args`.
- * @throws ParleyError `unreachable` when a batch file would misread an argument
+ * @throws ParleyError `unreachable` when there is no such program, or when a batch file would misread an argument
  */
 export function windowsLaunch(command: string, args: readonly string[], options: LaunchOptions): Launch {
-  const program = find(command, options) ?? command;
+  const program = find(command, options);
+  // Not left to the system, which looks in the current folder first.
+  if (program === undefined) throw cannotStart(command, WHY_NOT_FOUND);
   if (!/\.(?:cmd|bat)$/i.test(program)) return { command: program, args, verbatim: false };
+  const script = npmScript(program, options);
+  if (script !== undefined) return { command: script.node, args: [script.file, ...args], verbatim: false };
   if ([program, ...args].some((word) => UNSAFE.test(word))) {
     const name = win32.basename(program);
     throw new ParleyError(
@@ -41,6 +45,16 @@ export function windowsLaunch(command: string, args: readonly string[], options:
   const interpreter = valueOf(options.env, 'COMSPEC') ?? 'C:\\Windows\\System32\\cmd.exe';
   const line = [program, ...args].map(quoted).join(' ');
   return { command: interpreter, args: ['/d', '/s', '/v:off', '/c', `"${line}"`], verbatim: true };
+}
+
+/** What npm's own batch files start, where it lies beside them: it takes any argument, and they do not. */
+function npmScript(program: string, { isFile = isFileHere }: LaunchOptions): { node: string; file: string } | undefined {
+  const name = /^(npm|npx)\.cmd$/i.exec(win32.basename(program))?.[1];
+  if (name === undefined) return undefined;
+  const folder = win32.dirname(program);
+  const node = win32.join(folder, 'node.exe');
+  const file = win32.join(folder, 'node_modules', 'npm', 'bin', `${name.toLowerCase()}-cli.js`);
+  return isFile(node) && isFile(file) ? { node, file } : undefined;
 }
 
 /** The file that `command` stands for. Unlike the system, this does not look in the current folder. */
