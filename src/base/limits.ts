@@ -352,6 +352,21 @@ export const LIMITS = {
     what: 'Steps that all patterns of a schema are made of.',
     breach: 'Calls of the tool are refused.',
   },
+  // Waited for in a thread, so that it holds nobody up; time goes by faster on a machine that has much else to do.
+  schemaCompileMs: {
+    default: 5_000,
+    ceiling: MINUTE,
+    unit: 'ms',
+    what: 'Making a schema ready that is too heavy to be made ready at once.',
+    breach: 'Calls of the tool are refused.',
+  },
+  schemaCheckMs: {
+    default: 2_000,
+    ceiling: MINUTE,
+    unit: 'ms',
+    what: 'Checking a value that takes too long to be checked at once.',
+    breach: 'The call is refused; a result stays, unchecked.',
+  },
   maxTasks: {
     default: 64,
     ceiling: 1_024,

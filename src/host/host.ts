@@ -24,6 +24,7 @@ import { createEntries, createRedact } from './record/index.ts';
 import { createRegistry, parseName, type Registry, type RegistryChange } from './registry/index.ts';
 import { createRouter, type CallRecord, type Route, type Router } from './router/index.ts';
 import { createStorage, type StoreSource } from './storage.ts';
+import { createSchemaChecks } from './schemas/index.ts';
 import { createSpill, createTaint, type Spill } from './trust/index.ts';
 
 export interface HostOptions {
@@ -155,6 +156,7 @@ export function openHost(options: HostOptions): Host {
     maxEntries: limitOf('maxCacheEntries', limits.maxCacheEntries),
     maxSize: limitOf('maxCacheSize', limits.maxCacheSize),
   });
+  const schemas = createSchemaChecks({ clock });
   const spill = createSpill({
     perServer: limitOf('maxKeptBytes', limits.maxKeptBytes),
     inAll: limitOf('maxKeptBytesInAll', limits.maxKeptBytesInAll),
@@ -317,6 +319,7 @@ export function openHost(options: HostOptions): Host {
 
   const router = createRouter({
     registry,
+    schemas,
     rules,
     grants,
     approver,
@@ -341,6 +344,7 @@ export function openHost(options: HostOptions): Host {
 
   const close = async () => {
     await Promise.all([...members.values()].map(({ connection }) => connection.close()));
+    await schemas.close();
     await spill.close();
     await storage.close();
     registry.close();

@@ -6,12 +6,15 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import { RE2JS } from 're2js';
 import { canonical, LIMITS, overLimit } from '../base/index.ts';
 import { ParleyError } from '../errors.ts';
-import type { JsonObject } from '../jsonrpc/index.ts';
+import { isObject, type JsonObject } from '../jsonrpc/index.ts';
 import { FORMATS } from './format.ts';
 import { describeErrors, type SchemaError } from './json-schema-errors.ts';
 import { measure, notLocal, printable, subschemas, type Subschema } from './json-schema-walk.ts';
 
-export type Validated = { readonly valid: true } | { readonly valid: false; readonly errors: readonly string[] };
+export type Validated =
+  | { readonly valid: true }
+  /** `spent`: its check took more steps than it may, so that nobody knows whether it fits. */
+  | { readonly valid: false; readonly errors: readonly string[]; readonly spent?: true };
 
 /** Checks one value and changes nothing in it. A value whose check would take too long is not valid. */
 export type Validator = (value: unknown) => Validated;
@@ -21,12 +24,13 @@ export interface CompileOptions {
   readonly noun?: string;
   /** What becomes of a `pattern` that cannot be matched in linear time: the schema is refused (the default), or the pattern is. */
   readonly patterns?: 'refuse' | 'skip';
+  /** Steps that one check may take; a step is about a subschema applied to a small value. Default 600,000, a tenth of a second. */
+  readonly maxSteps?: number;
 }
 
 const MAX_PATTERN = LIMITS.maxPattern.default;
 const MAX_PROGRAM = LIMITS.maxPatternProgram.default;
 
-/** Steps that one check may take; a step is about a subschema applied to a small value. */
 const MAX_STEPS = 600_000;
 /** Steps spent on finding more than the first error. */
 const MAX_DETAIL_STEPS = 50_000;
@@ -46,7 +50,7 @@ const DIALECTS: ReadonlyMap<string, Engine> = new Map<string, Engine>([
 const validators = { refuse: new WeakMap<JsonObject, Check>(), skip: new WeakMap<JsonObject, Check>() };
 
 /** The first error found, or everything found, or undefined when the value fits. */
-type Check = (value: unknown) => readonly SchemaError[] | string | undefined;
+type Check = (value: unknown, maxSteps: number) => readonly SchemaError[] | string | undefined;
 
 /**
  * The validator for a schema: 2020-12, or the dialect its `$schema` names (2019-09, draft-07, draft-06). Formats other than date,
@@ -57,7 +61,7 @@ type Check = (value: unknown) => readonly SchemaError[] | string | undefined;
  * @see the specification's basic/index, "JSON Schema Usage"
  */
 export function compileSchema(schema: JsonObject, options: CompileOptions = {}): Validator {
-  const { noun = 'argument', patterns = 'refuse' } = options;
+  const { noun = 'argument', patterns = 'refuse', maxSteps = MAX_STEPS } = options;
   let check = validators[patterns].get(schema);
   if (check === undefined) {
     check = createCheck(schema, patterns);
@@ -65,10 +69,30 @@ export function compileSchema(schema: JsonObject, options: CompileOptions = {}):
   }
   const found = check;
   return (value) => {
-    const errors = found(value);
+    const errors = found(value, maxSteps);
     if (errors === undefined) return { valid: true };
-    return { valid: false, errors: typeof errors === 'string' ? [errors] : describeErrors(errors, noun) };
+    if (typeof errors === 'string') return { valid: false, errors: [errors], spent: true };
+    return { valid: false, errors: describeErrors(errors, noun) };
   };
+}
+
+const weights = new WeakMap<JsonObject, number>();
+
+/**
+ * About how much work it is to compile a schema: one for each schema in it, and ten for each of its patterns that counts.
+ * @throws ParleyError as `compileSchema` does, for a schema that is too large or refers to nothing
+ */
+export function weightOf(schema: JsonObject): number {
+  const known = weights.get(schema);
+  if (known !== undefined) return known;
+  measure(schema);
+  let weight = 0;
+  for (const { pattern, patternProperties } of subschemas(schema)) {
+    const patterns = [pattern, ...(isObject(patternProperties) ? Object.keys(patternProperties) : [])];
+    weight += 1 + 10 * patterns.filter((each) => typeof each === 'string' && each.includes('{')).length;
+  }
+  weights.set(schema, weight);
+  return weight;
 }
 
 function createCheck(schema: JsonObject, patterns: 'refuse' | 'skip'): Check {
@@ -80,12 +104,12 @@ function createCheck(schema: JsonObject, patterns: 'refuse' | 'skip'): Check {
   for (const part of parts) prepare(part, matchers, patterns);
   const decide = compile(engine, own, matchers, 'first');
   let detail: ReturnType<typeof compile> | undefined;
-  return (value) => {
-    const errors = decide(value, MAX_STEPS);
+  return (value, maxSteps) => {
+    const errors = decide(value, maxSteps);
     if (errors === undefined || typeof errors === 'string') return errors;
     try {
       detail ??= compile(engine, own, matchers, 'all');
-      const more = detail(value, MAX_DETAIL_STEPS);
+      const more = detail(value, Math.min(MAX_DETAIL_STEPS, maxSteps));
       return typeof more === 'object' ? more : errors;
     } catch {
       // A schema near the limits may compile for the first error only; the verdict stands with that.

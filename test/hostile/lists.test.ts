@@ -153,11 +153,27 @@ describe('a schema', () => {
     await withOracle(['schema-bombs', '--canary', canaryUrl()], async (scene) => {
       await scene.host.settled();
       const text = `${'a'.repeat(40)}!`;
-      for (const name of ['self', 'doubling', 'enormous', 'network', 'dialect', 'file', 'dangling', 'pattern', 'keys']) {
+      for (const name of [
+        'self',
+        'doubling',
+        'enormous',
+        'network',
+        'dialect',
+        'file',
+        'dangling',
+        'pattern',
+        'keys',
+        'many-parts',
+      ]) {
         const outcome = await scene.call(name, { a: text, [text]: 1 });
         expect([name, outcome.type]).toEqual([name, 'invalid']);
       }
+      const deep = Array.from({ length: 60 }).reduce<object>((x) => ({ x, y: 1 }), {});
+      expect((await scene.call('alternatives', deep)).type).toBe('invalid');
       expect(textOf(await scene.call('ping'))).toBe('pong');
+      // Large and honest: checked elsewhere, and allowed.
+      expect(textOf(await scene.call('large', { p7: 'x' }))).toBe('{"p7":"x"}');
+      expect((await scene.call('large', { p7: 7 })).type).toBe('invalid');
       // The same $id twice: each tool has its own schema.
       expect(textOf(await scene.call('id-one', { a: 'x' }))).toBe('{"a":"x"}');
       expect(textOf(await scene.call('id-two', { a: 1 }))).toBe('{"a":1}');

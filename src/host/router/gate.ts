@@ -40,7 +40,7 @@ export interface GateParts {
 export interface Passage<R> {
   readonly intent: CallIntent;
   /** The intent with other arguments, or why there can be none. */
-  readonly rebuild: (args: JsonObject) => CallIntent | Outcome<never>;
+  readonly rebuild: (args: JsonObject) => Promise<CallIntent | Outcome<never>>;
   /** True while what the intent was built against is what is on offer. */
   readonly isCurrent: () => boolean;
   /** Why it must be looked at before it is used; undefined when it need not. */
@@ -183,7 +183,7 @@ export function createGate(parts: GateParts): Gate {
     const by: AllowedBy = { type: 'approval', by: who, channel, ...(ticket !== undefined && { id: ticket }) };
     const because = `It was approved${who === '' ? '' : ` by ${who}`}.`;
     if (args === undefined) return { allowed: { intent, because, by } };
-    const edited = rebuild(args);
+    const edited = await rebuild(args);
     if ('type' in edited) {
       await release(by);
       return { ended: { intent, because: 'The arguments that were put in place of its own do not fit.', outcome: edited } };

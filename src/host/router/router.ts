@@ -2,7 +2,6 @@
 // and nothing in here throws at its caller.
 import { suggestion, type Clock } from '../../base/index.ts';
 import { isObject, type JsonObject, type Progress } from '../../jsonrpc/index.ts';
-import type { compileSchema } from '../../protocol/json-schema.ts';
 import type {
   CallToolResult,
   CompleteParams,
@@ -16,6 +15,7 @@ import type { ServerSettings } from '../config/index.ts';
 import type { LockCheck } from '../lock/index.ts';
 import type { ROUTES } from '../policy/index.ts';
 import type { Kind, Lookup, PromptEntry, Registry, ToolEntry } from '../registry/index.ts';
+import type { SchemaChecks } from '../schemas/index.ts';
 import {
   hold,
   holdPrompt,
@@ -74,6 +74,7 @@ export interface RouterParts extends GateParts {
   readonly taint: Taint;
   /** Hosts that are a server's own: links there are nothing to point out. */
   readonly hosts: (server: string) => readonly string[];
+  readonly schemas: SchemaChecks;
   /** Resolves when no first list is awaited any more. */
   readonly listed: (options: { readonly signal?: AbortSignal }) => Promise<void>;
   /** Looks again at servers that wanted a sign-in, where `name` may be theirs; resolves with why the one it names still does. */
@@ -97,8 +98,6 @@ export interface Router {
   complete(server: string, params: CompleteParams, options?: RouteOptions): Promise<Outcome<Untrusted<CompleteResult>>>;
 }
 
-type Compile = typeof compileSchema;
-
 /** What a call came to, with what is known of it by then. */
 interface Ended {
   readonly outcome: ToolOutcome;
@@ -111,7 +110,6 @@ interface Ended {
 export function createRouter(parts: RouterParts): Router {
   const { registry, clock, taint } = parts;
   const gate = createGate(parts);
-  let compiler: Compile | undefined;
 
   async function call(name: string, args: unknown, options: RouteOptions): Promise<Ended> {
     const found = await find('tool', name, () => registry.snapshot.find('tool', name), options);
@@ -119,10 +117,8 @@ export function createRouter(parts: RouterParts): Router {
     const { entry } = found;
     const given = args ?? {};
     if (!isObject(given)) return { entry, outcome: invalid(`The arguments of ${name} are not a JSON object; nothing was sent.`) };
-    // Loaded now, since it is large and all that starts without calling a tool starts sooner.
-    const compile = (compiler ??= (await import('../../protocol/json-schema.ts')).compileSchema);
-    const rebuild = (changed: JsonObject) => toolIntent(entry, changed, compile, options);
-    const intent = rebuild(given);
+    const rebuild = (changed: JsonObject) => toolIntent(entry, changed, options);
+    const intent = await rebuild(given);
     if ('type' in intent) return { entry, outcome: intent };
     const settings = parts.settings(entry.server);
     const passed = await gate.pass<Held<CallToolResult>>(
@@ -132,7 +128,7 @@ export function createRouter(parts: RouterParts): Router {
         rebuild,
         act: async (session, { tool, args: checked }) => {
           const result = await session.callTool(tool, checked, sessionOptions(options, settings));
-          return holdToolResult(result, { server: entry.server }, { ...outputCheck(entry, compile), ...own(entry.server) });
+          return holdToolResult(result, { server: entry.server }, { ...outputCheck(entry), ...own(entry.server) });
         },
       },
       options,
@@ -144,14 +140,30 @@ export function createRouter(parts: RouterParts): Router {
   }
 
   /** The intent of a call, or why the arguments cannot be right. */
-  function toolIntent(entry: ToolEntry, args: JsonObject, compile: Compile, options: RouteOptions): CallIntent | Outcome<never> {
+  async function toolIntent(entry: ToolEntry, args: JsonObject, options: RouteOptions): Promise<CallIntent | Outcome<never>> {
     try {
-      const problem = misfit(entry, args, compile);
+      const problem = await misfit(entry, args);
       if (problem !== undefined) return invalid(problem);
       return createIntent({ ...circumstances(entry.server, options), server: entry.server, tool: entry.definition, args });
     } catch (error) {
       return invalid(asFault(error).message);
     }
+  }
+
+  /** Why the arguments do not fit the tool, or undefined when they do. A schema that cannot be checked lets nothing through. */
+  async function misfit({ server, name, definition }: ToolEntry, args: JsonObject): Promise<string | undefined> {
+    const { limits } = parts.settings(server);
+    const outcome = await parts.schemas.check(definition.inputSchema, args, { patterns: 'skip', limits });
+    return outcome.valid
+      ? undefined
+      : `The arguments do not fit ${server}/${name}: ${outcome.errors.join('; ')}. Nothing was sent.`;
+  }
+
+  /** Checks structured content against the tool's output schema, where it has one. */
+  function outputCheck({ server, definition: { outputSchema } }: ToolEntry): ToolHoldOptions {
+    if (outputSchema === undefined) return {};
+    const { limits } = parts.settings(server);
+    return { checkOutput: (value) => parts.schemas.check(outputSchema, value, { noun: 'member', patterns: 'skip', limits }) };
   }
 
   const own = (server: string) => ({ ownHosts: parts.hosts(server), limits: resultLimits(parts.settings(server).limits) });
@@ -182,7 +194,7 @@ export function createRouter(parts: RouterParts): Router {
   /** Asks for a resource or a prompt, or for what could complete them. */
   async function read<R>(target: ReadTarget, options: RouteOptions, act: Passage<R>['act']): Promise<Outcome<R>> {
     const { kind, server, name, args, entry } = target;
-    const rebuild = (changed: JsonObject): CallIntent | Outcome<never> => {
+    const rebuild = async (changed: JsonObject): Promise<CallIntent | Outcome<never>> => {
       try {
         const tool: Tool = { name, inputSchema: {} };
         return createIntent({ ...circumstances(server, options), server, kind, tool, args: changed });
@@ -190,7 +202,7 @@ export function createRouter(parts: RouterParts): Router {
         return invalid(asFault(error).message);
       }
     };
-    const intent = rebuild(args);
+    const intent = await rebuild(args);
     if ('type' in intent) return intent;
     const free = { isCurrent: () => true, blocked: () => undefined };
     const passed = await gate.pass<R>({ ...(entry ? standing(entry) : free), intent, rebuild, act }, options);
@@ -315,20 +327,6 @@ function sessionOptions(options: RouteOptions, settings: ServerSettings) {
     ...(options.signal && { signal: options.signal }),
     ...(options.onProgress && { onProgress: options.onProgress }),
   };
-}
-
-/** Why the arguments do not fit the tool, or undefined when they do. A schema that cannot be checked lets nothing through. */
-function misfit({ server, name, definition }: ToolEntry, args: JsonObject, compile: Compile): string | undefined {
-  const outcome = compile(definition.inputSchema, { patterns: 'skip' })(args);
-  return outcome.valid
-    ? undefined
-    : `The arguments do not fit ${server}/${name}: ${outcome.errors.join('; ')}. Nothing was sent.`;
-}
-
-/** Checks structured content against the tool's output schema, where it has one. */
-function outputCheck({ definition: { outputSchema } }: ToolEntry, compile: Compile): ToolHoldOptions {
-  if (outputSchema === undefined) return {};
-  return { checkOutput: (structured) => compile(outputSchema, { noun: 'member', patterns: 'skip' })(structured) };
 }
 
 function invalid(message: string): Outcome<never> {

@@ -1,0 +1,1 @@
+export { createSchemaChecks, type SchemaChecks } from './checks.ts';
