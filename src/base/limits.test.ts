@@ -3,7 +3,7 @@ import { limitOf, LIMITS, overLimit, type LimitName } from './limits.ts';
 
 describe('a limit', () => {
   it('has its default, may be asked for lower or higher, and never goes above its ceiling', () => {
-    expect(limitOf('maxLineBytes', undefined)).toBe(8_388_608);
+    expect(limitOf('maxLineBytes', undefined)).toBe(16_777_216);
     expect(limitOf('maxLineBytes', 100)).toBe(100);
     expect(limitOf('maxLineBytes', Infinity)).toBe(67_108_864);
   });

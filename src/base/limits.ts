@@ -31,7 +31,7 @@ const MINUTE = 60_000;
 
 export const LIMITS = {
   maxLineBytes: {
-    default: 8 * MIB,
+    default: 16 * MIB,
     ceiling: 64 * MIB,
     unit: 'bytes',
     what: 'One message on a stdio line.',
@@ -87,7 +87,7 @@ export const LIMITS = {
     breach: 'The line ends with `not-mcp`.',
   },
   maxMessageBytes: {
-    default: 8 * MIB,
+    default: 16 * MIB,
     ceiling: 64 * MIB,
     unit: 'bytes',
     what: 'One message over HTTP, decoded.',

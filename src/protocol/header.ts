@@ -14,6 +14,8 @@ const PREFIX = '=?base64?';
 const SUFFIX = '?=';
 const PLAIN = /^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/;
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+/** Levels of a schema that are looked at. */
+const MAX_DEPTH = 64;
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
 /** The value as a header may carry it: plain where that is safe, else Base64 between the specification's markers. */
@@ -57,11 +59,27 @@ export interface ParamHeader {
  * leave the tool out.
  */
 export function paramHeaders(inputSchema: JsonObject): readonly ParamHeader[] | { readonly invalid: string } {
+  // Hardly any tool has one, and lists are long.
+  if (!mentions(inputSchema, 0)) return NONE;
   const found: ParamHeader[] = [];
   const seen = new Set<string>();
   const reachable = new Set<unknown>();
   const problem = collect(inputSchema, [], found, seen, reachable) ?? misplaced(inputSchema, reachable, 0);
   return problem === undefined ? found : { invalid: problem };
+}
+
+const NONE: readonly ParamHeader[] = [];
+const ANNOTATION = 'x-mcp-header';
+
+/** True when the annotation's name is anywhere in `node`, down to where no look is taken at it. */
+function mentions(node: object, depth: number): boolean {
+  if (depth > MAX_DEPTH) return false;
+  for (const key in node) {
+    if (key === ANNOTATION) return true;
+    const child: unknown = node[key as never];
+    if (typeof child === 'object' && child !== null && mentions(child, depth + 1)) return true;
+  }
+  return false;
 }
 
 /** Walks `properties` chains only: annotations anywhere else are misplaced. */
@@ -99,7 +117,7 @@ function collect(
 const INSTANCES = new Set(['const', 'enum', 'default', 'examples']);
 
 function misplaced(node: unknown, reachable: Set<unknown>, depth: number): string | undefined {
-  if (depth > 64) return undefined;
+  if (depth > MAX_DEPTH) return undefined;
   if (Array.isArray(node)) {
     for (const item of node) {
       const problem = misplaced(item, reachable, depth + 1);

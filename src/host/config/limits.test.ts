@@ -27,7 +27,7 @@ describe('limits in configuration', () => {
     workspace.write(workspace.paths.userFile, { limits: { maxPages: 20 } });
     workspace.write(workspace.paths.projectFile, {
       limits: { maxPages: 21, maxItems: 50_001, maxRounds: 2 },
-      mcpServers: { x: { command: 'a', limits: { maxPages: 5, maxRounds: 3, maxLineBytes: 8_388_609 } } },
+      mcpServers: { x: { command: 'a', limits: { maxPages: 5, maxRounds: 3, maxLineBytes: 16_777_217 } } },
     });
     const loaded = workspace.load();
     expect(loaded.config.limits).toEqual({ maxPages: 20, maxRounds: 2 });
@@ -36,7 +36,7 @@ describe('limits in configuration', () => {
       'warning limits.maxPages: "limits.maxPages" is ignored: a project may only lower it, and it is 20.',
       'warning limits.maxItems: "limits.maxItems" is ignored: a project may only lower it, and it is 50000.',
       'warning mcpServers.x.limits.maxRounds: Server "x": "limits.maxRounds" is ignored: a project may only lower it, and it is 2.',
-      'warning mcpServers.x.limits.maxLineBytes: Server "x": "limits.maxLineBytes" is ignored: a project may only lower it, and it is 8388608.',
+      'warning mcpServers.x.limits.maxLineBytes: Server "x": "limits.maxLineBytes" is ignored: a project may only lower it, and it is 16777216.',
     ]);
   });
 

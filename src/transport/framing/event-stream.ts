@@ -14,9 +14,9 @@ export interface StreamEvent {
 }
 
 export interface EventStreamLimits {
-  /** Bytes of one line. Default 8 MiB. */
+  /** Bytes of one line. Default 16 MiB. */
   readonly maxLineBytes?: number;
-  /** Bytes of all the data of one event. Default 8 MiB. */
+  /** Bytes of all the data of one event. Default 16 MiB. */
   readonly maxEventBytes?: number;
 }
 

@@ -22,7 +22,7 @@ export interface Dropped {
 }
 
 export interface NdjsonOptions extends JsonLimits {
-  /** Longest line, in bytes without its newline. Default 8 MiB, at most 64 MiB. */
+  /** Longest line, in bytes without its newline. Default 16 MiB, at most 64 MiB. */
   readonly maxLineBytes?: number;
   /**
    * What becomes of JSON objects that are neither JSON-RPC nor a reply that lacks its version: `noise` (the default)
@@ -43,7 +43,7 @@ export interface NdjsonDecoder {
 
 const NEWLINE = 0x0a;
 /** A buffer larger than this is given back after the line that needed it. */
-const KEPT_BYTES = 65_536;
+const KEPT_BYTES = 262_144;
 const EXCERPT_BYTES = 200;
 const BYTE_ORDER_MARK = 0xfeff;
 const EMPTY = Buffer.alloc(0);

@@ -172,12 +172,12 @@ describe('the reply to a request', () => {
   it('may be five megabytes, and is refused above the limit', async () => {
     const text = 'x'.repeat(5_000_000);
     const { channel, received } = await connect(({ id }, response) =>
-      sendJson(response, reply(id, { text: id === 2 ? text.repeat(2) : text })),
+      sendJson(response, reply(id, { text: id === 2 ? text.repeat(4) : text })),
     );
     await channel.send(request(1));
     expect(received.messages).toEqual([reply(1, { text })]);
     const fault = await faultOf(channel.send(request(2)));
-    expect([fault.code, fault.details.limit, fault.details.allowed]).toEqual(['limit', 'maxMessageBytes', 8 * 1_048_576]);
+    expect([fault.code, fault.details.limit, fault.details.allowed]).toEqual(['limit', 'maxMessageBytes', 16 * 1_048_576]);
   });
 
   it('is delivered whatever the HTTP status when it carries the id, or none', async () => {

@@ -41,7 +41,7 @@ export interface HttpTransportOptions extends JsonLimits {
   readonly connectTimeoutMs?: number;
   /** Milliseconds until anything but a request is answered; a request waits as long as its caller. Default 30,000. */
   readonly answerTimeoutMs?: number;
-  /** Bytes of one message, decoded. Default 8 MiB. */
+  /** Bytes of one message, decoded. Default 16 MiB. */
   readonly maxMessageBytes?: number;
   /** Bytes that one reply stream may bring in a minute. Default 64 MiB. */
   readonly maxStreamBytes?: number;

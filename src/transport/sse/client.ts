@@ -38,7 +38,7 @@ export interface SseTransportOptions extends JsonLimits {
   readonly openTimeoutMs?: number;
   /** Milliseconds until a posted message is accepted, unless it is a request. Default 30,000. */
   readonly answerTimeoutMs?: number;
-  /** Bytes of one message. Default 8 MiB. */
+  /** Bytes of one message. Default 16 MiB. */
   readonly maxMessageBytes?: number;
   /** Messages being posted at once. Default 256. */
   readonly maxExchanges?: number;

@@ -59,14 +59,14 @@ test('an answer of several megabytes arrives', async () => {
   expect(text).toHaveLength(5_000_000);
 });
 
-test('an answer of 9 MB fails its own request at once and no other', async () => {
+test('an answer of 17 MB fails its own request at once and no other', async () => {
   const peer = await openPeer('large');
-  const [over, next] = await Promise.allSettled([peer.request('a', { size: 9_000_000 }), peer.request('b', { size: 3 })]);
+  const [over, next] = await Promise.allSettled([peer.request('a', { size: 17_000_000 }), peer.request('b', { size: 3 })]);
   expect(over.status === 'rejected' && isParleyError(over.reason, 'limit')).toBe(true);
   expect(next).toEqual({ status: 'fulfilled', value: { text: 'xxx' } });
   // The cap is a setting.
-  const wider = await openPeer('large', { maxLineBytes: 10_000_000 });
-  expect((await wider.request('a', { size: 9_000_000 }))['text']).toHaveLength(9_000_000);
+  const wider = await openPeer('large', { maxLineBytes: 18_000_000 });
+  expect((await wider.request('a', { size: 17_000_000 }))['text']).toHaveLength(17_000_000);
 });
 
 test('a third message within a minute that is too large ends the line', async () => {

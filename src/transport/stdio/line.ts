@@ -15,7 +15,7 @@ import {
 import { Watch } from './watch.ts';
 
 export interface LineLimits extends JsonLimits {
-  /** Longest message that is read, in bytes. Default 8 MiB, at most 64 MiB. */
+  /** Longest message that is read, in bytes. Default 16 MiB, at most 64 MiB. */
   readonly maxLineBytes?: number;
   /** Bytes that may wait to be written; a message beyond them is refused. Default 8 MiB. */
   readonly maxBacklogBytes?: number;
