@@ -241,9 +241,12 @@ export function createGate(parts: GateParts): Gate {
     });
   }
 
-  /** True when nothing has changed that the decision was made on. */
-  function isStill(intent: CallIntent, { isCurrent, blocked }: Passage<unknown>): boolean {
+  /** True when nothing has changed that the decision was made on, nor where a path leads that a rule looks at. */
+  function isStill({ intent, by }: Allowed, { isCurrent, blocked }: Passage<unknown>): boolean {
+    const { verdict } = judge(intent);
     return (
+      verdict !== 'deny' &&
+      (by.type !== 'policy' || verdict === 'allow') &&
       parts.identity(intent.server)?.digest === intent.serverDigest &&
       parts.rules.version(intent.server) === intent.policyVersion &&
       isCurrent() &&
@@ -276,7 +279,7 @@ export function createGate(parts: GateParts): Gate {
       } catch (error) {
         return finish(unreached(server, error));
       }
-      if (!isStill(intent, passage)) return deny(CHANGED);
+      if (!isStill(allowed, passage)) return deny(CHANGED);
       if (!written) {
         let taken: string | undefined;
         try {
@@ -286,7 +289,7 @@ export function createGate(parts: GateParts): Gate {
         }
         if (taken !== undefined) return deny(taken);
         written = true;
-        if (!isStill(intent, passage)) return deny(CHANGED);
+        if (!isStill(allowed, passage)) return deny(CHANGED);
       }
       try {
         return await finish({ type: 'ok', result: await passage.act(session, intent) });
