@@ -55,3 +55,19 @@ it('a copy of our own question stays behind the bar', async () => {
   expect(lines.length).toBeGreaterThan(0);
   for (const line of lines) expect(line.startsWith('│ ')).toBe(true);
 });
+
+it('at a terminal, too, and nothing answers for the person', async () => {
+  const { stdout, code } = await user.run(['--config', config, '--allow', 'bad/*', 'call', 'bad/work'], { terminal: true });
+  expect(code).toBe(0);
+  const text = stdout.replaceAll('\r\n', '\n');
+  expect(ACTIVE.exec(text)?.[0].codePointAt(0)?.toString(16), text.slice(0, 2_000)).toBeUndefined();
+  const lines = text.split('\n').filter((line) => line.includes('Allow this call?'));
+  expect(lines.length).toBeGreaterThan(0);
+  for (const line of lines) expect(line.startsWith('│ ')).toBe(true);
+});
+
+it('a person is told that a result imitates our question and hides something', async () => {
+  const { stderr } = await parley('-v', 'call', 'bad/work');
+  expect(stderr).toMatch(/^\(\d+ findings: content\[\d+\] holds/m);
+  expect(stderr).toMatch(/^content\[\d+\]: imitation, holds what looks like a question of Parley’s own$/m);
+});
