@@ -13,6 +13,8 @@ import type {
   AuditRecord,
   Grant,
   GrantFilter,
+  JournalEnd,
+  JournalEntry,
   JournalRecord,
   Pin,
   Store,
@@ -32,6 +34,16 @@ export interface MemoryStoreOptions {
 /** Records of the audit, and calls and tickets that are over, each; the oldest go first. */
 const MAX_ROWS = 10_000;
 
+/** A call: its entry as text, read when somebody asks for it, and how it ended. */
+interface KeptCall {
+  readonly text: string;
+  end: (Pick<JournalRecord, 'outcome' | 'bytes'> & { readonly state: JournalEnd['state']; readonly endedAt: number }) | undefined;
+}
+
+function recordOf({ text, end }: KeptCall): JournalRecord {
+  return frozen({ ...(JSON.parse(text) as JournalEntry), state: 'begun', ...end });
+}
+
 /** Returns an empty store. Its audit is whole until its bounds make it forget the beginning. */
 export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
   const { auditKey = randomBytes(32), limits = {}, now = Date.now } = options;
@@ -44,8 +56,10 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
   const pins = new Map<string, Pin>();
   const grants = new Map<string, Grant>();
   const approvals = new Map<string, Approval>();
-  const journal = new Map<string, JournalRecord>();
+  const journal = new Map<string, KeptCall>();
   const records: AuditRecord[] = [];
+  /** Audit entries as text, in order, that nobody has asked for yet. */
+  const unlinked: string[] = [];
   const eras = new Map<string, string>();
   const listings = new Map<string, { readonly body: JsonObject; readonly freshUntil: number }>();
   let end: ChainEnd = CHAIN_START;
@@ -55,13 +69,23 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
   const check = () => {
     if (closed) throw new ParleyError('closed', 'The store was closed. Open another one.');
   };
-  const append = (entry: AuditEntry): AuditRecord => {
-    const record = frozen(link(entry, end));
-    end = record;
-    records.push(record);
-    // In one go now and then, for taking from the front is not free.
+  const append = (entry: AuditEntry): void => {
+    unlinked.push(JSON.stringify(entry));
+    // In one go now and then, for taking from the front is not free. What is forgotten leaves a gap, as it must.
+    if (unlinked.length <= 2 * MAX_ROWS) return;
+    unlinked.splice(0, MAX_ROWS);
+    records.length = 0;
+    end = { ...end, seq: end.seq + MAX_ROWS };
+  };
+  /** The audit, linked when somebody looks at it: hosts whose audit nobody reads do not wait for it. */
+  const linked = (): readonly AuditRecord[] => {
+    for (const text of unlinked.splice(0)) {
+      const record = frozen(link(JSON.parse(text) as AuditEntry, end));
+      end = record;
+      records.push(record);
+    }
     if (records.length > 2 * MAX_ROWS) records.splice(0, MAX_ROWS);
-    return record;
+    return records;
   };
   const setApproval = (approval: Approval, audit?: AuditEntry): Approval => {
     const kept = copy(approval);
@@ -99,7 +123,7 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
     async prune(before, audit) {
       check();
       append(audit);
-      for (const [id, { state, endedAt = Infinity }] of journal) if (state !== 'begun' && endedAt < before) journal.delete(id);
+      for (const [id, { end: over }] of journal) if (over !== undefined && over.endedAt < before) journal.delete(id);
       for (const [id, { state, decidedAt = Infinity }] of approvals) {
         if (!OPEN_STATES.includes(state) && decidedAt < before) approvals.delete(id);
       }
@@ -261,18 +285,18 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
       async begin(entry, audit) {
         check();
         refuseTaken(journal, entry.id);
-        const record = copy<JournalRecord>({ ...entry, state: 'begun' });
+        const text = facts.write(entry);
         append(audit);
-        journal.set(entry.id, record);
-        forgetOldest(journal, ({ state }) => state !== 'begun');
+        journal.set(entry.id, { text, end: undefined });
+        if (journal.size > 2 * MAX_ROWS) forgetOldest(journal, ({ end: over }) => over !== undefined);
         changes.emit('journal');
       },
       async end(id, { at, ...rest }, audit) {
         check();
         append(audit);
-        const record = journal.get(id);
-        if (record?.state !== 'begun') return;
-        journal.set(id, copy({ ...record, ...rest, endedAt: at }));
+        const call = journal.get(id);
+        if (call === undefined || call.end !== undefined) return;
+        call.end = { ...rest, endedAt: at };
         changes.emit('journal');
       },
       async recover() {
@@ -282,26 +306,30 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
       },
       async list({ state, limit = DEFAULT_ROWS } = {}) {
         check();
-        const wanted = [...journal.values()].filter((record) => state === undefined || record.state === state);
-        return newestFirst(wanted, ({ at }) => at, limit);
+        const calls = [...journal.values()].filter(({ end: over }) => state === undefined || (over?.state ?? 'begun') === state);
+        return newestFirst(calls.map(recordOf), ({ at }) => at, limit);
       },
     },
 
     audit: {
       async append(entry) {
         check();
-        return append(entry);
+        append(entry);
+        return linked().at(-1) as AuditRecord;
       },
       async read({ after = 0, limit = DEFAULT_ROWS } = {}) {
         check();
-        return records.filter(({ seq }) => seq > after).slice(0, limit);
+        return linked()
+          .filter(({ seq }) => seq > after)
+          .slice(0, limit);
       },
       async tail(count) {
         check();
-        return count > 0 ? records.slice(-count) : [];
+        return count > 0 ? linked().slice(-count) : [];
       },
       async head() {
         check();
+        linked();
         return end.seq === 0 ? undefined : seal(end, auditKey);
       },
     },

@@ -6,6 +6,8 @@ import { isObject, type JsonObject } from '../../jsonrpc/index.ts';
 
 /** Characters of one text that is kept. */
 const LONGEST_TEXT = 4_096;
+/** Characters of a name that is kept. */
+const LONGEST_NAME = 256;
 /** Characters of all arguments; of more, only a digest is kept. */
 const LONGEST_WHOLE = 65_536;
 
@@ -46,24 +48,39 @@ export function createRedact(options: RedactOptions): Redact {
     return { redacted: hmac.slice(0, 32), bytes: Buffer.byteLength(text) };
   }
 
+  /** Characters that the arguments at hand have come to. */
+  let size = 0;
+
   function clean(value: unknown): unknown {
-    if (typeof value === 'string') return value.length > LONGEST_TEXT || isSecretText(value) ? hidden(value) : value;
+    if (typeof value === 'string') {
+      size += value.length;
+      return value.length > LONGEST_TEXT || isSecretText(value) ? hidden(value) : value;
+    }
+    size += 8;
     if (Array.isArray(value)) return value.map(clean);
     return isObject(value) ? cleanObject(value) : value;
   }
 
   function cleanObject(object: JsonObject): JsonObject {
-    return Object.fromEntries(
-      Object.entries(object).map(([name, value]) => {
-        const isSecret = isSecretName(name) && value !== null && typeof value !== 'boolean';
-        // A name may be a secret itself, where somebody made a map of them.
-        return [isSecretText(name) ? '(redacted)' : name.slice(0, 256), isSecret ? hidden(value) : clean(value)];
-      }),
-    );
+    const cleaned: Record<string, unknown> = {};
+    for (const [name, value] of Object.entries(object)) {
+      size += name.length;
+      const isSecret = isSecretName(name) && value !== null && typeof value !== 'boolean';
+      // A name may be a secret itself, where somebody made a map of them; and none is to be taken for more than a name.
+      const key = isSecretText(name) ? '(redacted)' : name.slice(0, LONGEST_NAME);
+      Object.defineProperty(cleaned, key, {
+        value: isSecret ? hidden(value) : clean(value),
+        enumerable: true,
+        configurable: true,
+        writable: true,
+      });
+    }
+    return cleaned;
   }
 
   return (args) => {
+    size = 0;
     const cleaned = cleanObject(args);
-    return JSON.stringify(cleaned).length > LONGEST_WHOLE ? hidden(args) : cleaned;
+    return size > LONGEST_WHOLE ? hidden(args) : cleaned;
   };
 }
