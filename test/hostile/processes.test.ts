@@ -55,7 +55,16 @@ function left(): string[] {
 /** The reapers that `parent` has started. */
 function reapersOf(parent: number): number[] {
   const children = readFileSync(`/proc/${parent}/task/${parent}/children`, 'utf8').trim().split(' ').map(Number);
-  return children.filter((pid) => readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('parley-reaper'));
+  return children.filter((pid) => commandOf(pid).includes('parley-reaper'));
+}
+
+function commandOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8');
+  } catch {
+    // It ended meanwhile.
+    return '';
+  }
 }
 
 interface Ended {
@@ -80,7 +89,8 @@ async function play(
     expect(isReady(), 'every server has begun').toBe(true);
     const reapers = reapersOf(parley.pid as number);
     expect(reapers).toHaveLength(1);
-    expect(left()).toEqual(Object.keys(KINDS));
+    // What one leaves behind by itself may be ended already.
+    expect(left()).toEqual(expect.arrayContaining(Object.keys(KINDS).filter((kind) => kind !== 'left alone')));
 
     end({ kill: (signal) => void parley.kill(signal), say: () => void parley.stdin.end('now\n') });
     const ended = await over;

@@ -2,6 +2,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { afterEach, describe, expect, test } from 'vitest';
 import { readRow } from './census.ts';
 import { runs, until } from './fixtures/processes.ts';
@@ -75,6 +76,16 @@ describe.runIf(process.platform === 'linux')('where processes are listed', () =>
     const stranger = await shell(QUIET);
     await reap([`= 1 ${stranger.pid} ${Number(startOf(stranger.pid)) - 1}`, `= 2 ${stranger.pid} 7`]);
     expect(runs(stranger.pid)).toBe(true);
+  });
+
+  test('a process that calls itself by what belongs to another does not take that one along', async () => {
+    const stranger = await shell(QUIET);
+    // Read naively, this says that its session is that of the other.
+    const name = `) S 1 1 ${stranger.pid}\\n`;
+    const liar = await shell(`printf '${name}' >/proc/$$/comm; cat /proc/$$/comm >&2; ${DEAF}`);
+    expect(readFileSync(`/proc/${liar.pid}/stat`, 'utf8').split('\n')[0]).toBe(`${liar.pid} () S 1 1 ${stranger.pid}`);
+    await reap([`= 1 ${liar.pid} ${startOf(liar.pid)}`]);
+    expect([liar.pid, stranger.pid].map(runs)).toEqual([false, true]);
   });
 
   test('what is over is forgotten, and with nothing left it ends at once', async () => {

@@ -35,30 +35,48 @@ while read -r word number pid start; do
 done
 [ "$list" = ' ' ] && exit
 
+# All that runs, as ID:PARENT:SESSION:START. A name may hold a line break and anything else, but not as many words as follow it.
+read_table() {
+  table='' line_break='
+'
+  lines=$(grep -sH '' "$proc"/[0-9]*/stat)
+  set -f
+  IFS=$line_break
+  for line in $lines; do
+    IFS=' '
+    id=\${line#"$proc"/}
+    set -- \${line##*) }
+    [ $# -lt 40 ] && continue
+    case $1 in Z | X) continue ;; esac
+    table="$table \${id%%/*}:$2:$4:\${20}"
+  done
+  unset IFS
+  set +f
+}
+
 # Ids of all that is left: what carries the mark, the processes we were told of while they are the same, and whatever descends
-# from one of these or shares its session.
+# from one of these or shares its session. What was found is known from then on, also when what it was found by ends first.
 find_on_linux() {
   kin=' ' sessions=' '
   for file in $(grep -lsF "$mark" "$proc"/[0-9]*/environ); do
     file=\${file%/environ}
     kin="$kin\${file##*/} "
   done
+  read_table
   while :; do
     before=$kin$sessions
-    for file in "$proc"/[0-9]*/stat; do
-      read -r line <"$file" || continue
-      id=\${line%% *} ours=
-      set -- \${line##*) }
-      case $1 in Z | X) continue ;; esac
-      case $list in *":$id:\${20} "*) ours=yes ;; esac
-      case $kin in *" $id "* | *" $2 "*) ours=yes ;; esac
-      case $sessions in *" $4 "*) ours=yes ;; esac
+    for row in $table; do
+      id=\${row%%:*} start=\${row##*:} row=\${row#*:}
+      parent=\${row%%:*} row=\${row#*:}
+      session=\${row%%:*} ours=
+      case $list in *":$id:$start "*) ours=yes ;; esac
+      case $kin in *" $id "* | *" $parent "*) ours=yes ;; esac
+      case $sessions in *" $session "*) ours=yes ;; esac
       [ -n "$ours" ] || continue
       case $kin in *" $id "*) ;; *) kin="$kin$id " ;; esac
-      # Known from here on, also when what it was found by ends first.
-      case $list in *":$id:\${20} "*) ;; *) list="$list:$id:\${20} " ;; esac
+      case $list in *":$id:$start "*) ;; *) list="$list:$id:$start " ;; esac
       # 0 stands for any session outside of this container.
-      case " 0 $sessions" in *" $4 "*) ;; *) sessions="$sessions$4 " ;; esac
+      case " 0 $sessions" in *" $session "*) ;; *) sessions="$sessions$session " ;; esac
     done
     [ "$before" = "$kin$sessions" ] && break
   done
