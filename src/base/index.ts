@@ -6,4 +6,5 @@ export { createFeed, type Feed, type FeedSource } from './feed.ts';
 export { limitOf, LIMITS, overLimit, type Limit, type LimitName, type Limits } from './limits.ts';
 export { realSignal, Stop, type StopSignal } from './stop.ts';
 export { createRate, type Rate, type RateOptions } from './rate.ts';
+export { lowerCase } from './lower-case.ts';
 export { silent, type Log, type LogLevel } from './log.ts';

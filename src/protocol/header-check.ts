@@ -1,5 +1,6 @@
 // Whether the HTTP headers that mirror parts of a message say what the message says
 // (2026-07-28, transports/streamable-http, "Server Validation"). What the body says is what counts; a difference is refused.
+import { lowerCase } from '../base/index.ts';
 import { RpcError } from '../errors.ts';
 import type { JsonObject, Request } from '../jsonrpc/index.ts';
 import { mcpCode } from './code.ts';
@@ -13,7 +14,7 @@ const DECIMAL = /^[+-]?\d+(?:\.\d+)?$/;
 
 /** The one value of a header; undefined when it is absent. */
 export function headerOf(headers: RequestHeaders, name: string): string | undefined {
-  const value = headers[name.toLowerCase()];
+  const value = headers[lowerCase(name)];
   return Array.isArray(value) ? value.join(', ') : value;
 }
 

@@ -1,7 +1,7 @@
 // One HTTP address that messages are sent to: which headers go along with a POST, GET or DELETE. Whether there is a session, and
 // what an answer leads to, is decided by the channel.
 import { ParleyError } from '../../errors.ts';
-import type { Clock, StopSignal } from '../../base/index.ts';
+import { lowerCase, type Clock, type StopSignal } from '../../base/index.ts';
 import type { Message } from '../../jsonrpc/index.ts';
 import { askAuthorized, type AuthorizedRequest, type Authorizer } from './authorizer.ts';
 import { lowerCased, type HeaderProvider, type Headers } from './headers.ts';
@@ -30,7 +30,7 @@ export interface Posting {
 }
 
 const MAX_SESSION_ID = 1_024;
-const POSTED: Headers = { accept: `application/json, ${EVENT_STREAM}`, 'content-type': 'application/json' };
+const ACCEPT = `application/json, ${EVENT_STREAM}`;
 
 export class Endpoint {
   readonly target: string;
@@ -58,11 +58,14 @@ export class Endpoint {
   /** POSTs one message and resolves with the answer, whatever its status; the answer's body must be read or discarded. */
   async post(message: Message, posting: Posting): Promise<HttpAnswer> {
     const { signal, session, headersTimeoutMs } = posting;
-    const perMessage = posting.headers === undefined ? POSTED : { ...lowerCased(posting.headers), ...POSTED };
-    const headers = this.#headers(await this.#userHeaders(signal), perMessage, session);
+    const headers = this.#headers(await this.#userHeaders(signal), session);
+    for (const name in posting.headers) headers[lowerCase(name)] = posting.headers[name] as string;
+    headers['accept'] = ACCEPT;
+    headers['content-type'] = 'application/json';
     const ask = { method: 'POST', url: posting.url ?? this.#url, headers, body: JSON.stringify(message), signal } as const;
-    const about = { by: posting.url === undefined ? 'user' : 'server', operation: operationOf(message) } as const;
-    return this.#ask(headersTimeoutMs === undefined ? ask : { ...ask, headersTimeoutMs }, about);
+    const bounded = headersTimeoutMs === undefined ? ask : { ...ask, headersTimeoutMs };
+    if (this.#authorizer === undefined) return this.#line.ask(bounded);
+    return this.#ask(bounded, { by: posting.url === undefined ? 'user' : 'server', operation: operationOf(message) });
   }
 
   /**
@@ -75,8 +78,9 @@ export class Endpoint {
     lastEventId?: string | undefined;
   }): Promise<HttpAnswer> {
     const { signal, session, lastEventId } = options;
-    const resume: Headers = lastEventId === undefined ? {} : { 'last-event-id': lastEventId };
-    const headers = this.#headers(await this.#userHeaders(signal), { accept: EVENT_STREAM, ...resume }, session);
+    const headers = this.#headers(await this.#userHeaders(signal), session);
+    headers['accept'] = EVENT_STREAM;
+    if (lastEventId !== undefined) headers['last-event-id'] = lastEventId;
     const answer = await this.#ask({
       method: 'GET',
       url: this.#url,
@@ -92,7 +96,7 @@ export class Endpoint {
 
   /** DELETEs the session; any answer will do. */
   async endSession(session: string, signal: StopSignal): Promise<void> {
-    const headers = this.#headers(await this.#userHeaders(signal), {}, session);
+    const headers = this.#headers(await this.#userHeaders(signal), session);
     const answer = await this.#ask({
       method: 'DELETE',
       url: this.#url,
@@ -117,10 +121,12 @@ export class Endpoint {
     return askAuthorized(authorizer, ask, about, (authorized) => this.#line.ask(authorized));
   }
 
-  #headers(given: Headers, perMessage: Headers, session: string | undefined): Headers {
+  /** What goes along with everything, to be added to. */
+  #headers(given: Headers, session: string | undefined): Record<string, string> {
     // Some servers refuse whoever does not say what it is.
-    const headers = { 'user-agent': 'parley', ...given, ...this.#sticky, ...perMessage };
-    return session === undefined ? headers : { ...headers, 'mcp-session-id': session };
+    const headers: Record<string, string> = { 'user-agent': 'parley', ...given, ...this.#sticky };
+    if (session !== undefined) headers['mcp-session-id'] = session;
+    return headers;
   }
 }
 

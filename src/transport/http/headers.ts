@@ -1,5 +1,5 @@
 // What a user gives a transport that speaks HTTP: the URL and headers of their own, checked before anything is sent.
-import { realSignal, type StopSignal } from '../../base/index.ts';
+import { lowerCase, realSignal, type StopSignal } from '../../base/index.ts';
 import { isParleyError, ParleyError } from '../../errors.ts';
 
 /** Headers for every request, or a function that is asked for them before each one (for credentials that change). */
@@ -71,7 +71,7 @@ export function headerSource(url: URL, source: HeaderSource = {}): HeaderProvide
 /** The same headers with their names in lower case, so that the same header given twice is one. */
 export function lowerCased(headers: Headers): Headers {
   const lowered: Record<string, string> = {};
-  for (const name in headers) lowered[name.toLowerCase()] = headers[name] as string;
+  for (const name in headers) lowered[lowerCase(name)] = headers[name] as string;
   return lowered;
 }
 

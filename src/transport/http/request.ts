@@ -99,13 +99,9 @@ export class HttpLine {
       try {
         request = (url.protocol === 'https:' ? https : http).request({
           agent: this.#agent,
-          protocol: url.protocol,
-          // A literal IPv6 address stands in brackets in a URL and without them in a socket address.
-          hostname: url.hostname.replace(/^\[(.*)\]$/, '$1'),
-          port: url.port,
-          path: url.pathname + url.search,
+          ...addressOf(url),
           method,
-          headers: body === undefined ? headers : { ...headers, 'content-length': String(Buffer.byteLength(body)) },
+          headers,
           insecureHTTPParser: false,
         });
       } catch (cause) {
@@ -202,6 +198,11 @@ export class HttpLine {
   }
 }
 
+/** A literal IPv6 address stands in brackets in a URL and without them in a socket address. */
+function addressOf({ protocol, hostname, port, pathname, search }: URL) {
+  return { protocol, hostname: hostname.replace(/^\[(.*)\]$/, '$1'), port, path: pathname + search };
+}
+
 /** Status, headers and body of one answer. The body is read once, by `stream` or `text`, or discarded. */
 export class HttpAnswer {
   readonly status: number;
@@ -242,7 +243,9 @@ export class HttpAnswer {
         this.#response.destroy();
       };
       const fail = (error: Error) => finish(() => reject(error));
-      const cut = (error: Error) => fail(this.#cut(error));
+      const cut = (error: Error) => {
+        if (!over) fail(this.#cut(error));
+      };
       body.on('data', (chunk: Buffer) => {
         if (over) return;
         try {
@@ -253,7 +256,9 @@ export class HttpAnswer {
       });
       body.once('end', () => finish(resolve));
       body.on('error', cut);
-      body.once('close', () => cut(new Error('closed')));
+      body.once('close', () => {
+        if (!over) cut(new Error('closed'));
+      });
       // Aborted since its headers came: then all of the above has happened already.
       if (body.destroyed) cut(new Error('closed'));
     });
@@ -282,7 +287,7 @@ export class HttpAnswer {
     } finally {
       cutting?.cancel();
     }
-    const all = Buffer.concat(chunks);
+    const all = chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks);
     return new TextDecoder().decode(all.length > maxBytes ? all.subarray(0, maxBytes) : all);
   }
 
