@@ -58,7 +58,8 @@ read_table() {
 # from one of these or shares its session. What was found is known from then on, also when what it was found by ends first.
 find_on_linux() {
   kin=' ' sessions=' '
-  for file in $(grep -lsF "$mark" "$proc"/[0-9]*/environ); do
+  # Variables end with a zero byte, after which not every grep goes on by itself.
+  for file in $(grep -lszF "$mark" "$proc"/[0-9]*/environ); do
     file=\${file%/environ}
     kin="$kin\${file##*/} "
   done
