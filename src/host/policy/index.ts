@@ -10,5 +10,5 @@ export {
   type ReadQuestion,
 } from './decide.ts';
 export { replay, type Replayed } from './replay.ts';
-export { LOCAL_PLACES, placesOf, type Places } from './places.ts';
+export { placesOf, type Places } from './places.ts';
 export { parseRule, placeOf, readRules, type Effect, type Rule, type RuleSet } from './rules.ts';

@@ -37,10 +37,23 @@ function realpath(path: string): string | undefined {
     // The system's own, since it goes up from where a link leads and not from where it stands.
     return realpathSync.native(path);
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === 'ENOTDIR') return undefined;
     // A link to what is not there yet is something: whoever writes to it writes elsewhere.
-    if (code === 'ENOENT' && lstatSync(path, { throwIfNoEntry: false }) === undefined) return undefined;
+    if (saysNothing(error) && !isThere(path)) return undefined;
     throw error;
   }
+}
+
+function isThere(path: string): boolean {
+  try {
+    lstatSync(path);
+    return true;
+  } catch (error) {
+    if (saysNothing(error)) return false;
+    throw error;
+  }
+}
+
+/** Nothing can be below a file, nor at what is longer than a path can be. */
+function saysNothing(error: unknown): boolean {
+  return ['ENOENT', 'ENOTDIR', 'ENAMETOOLONG'].includes((error as NodeJS.ErrnoException).code ?? '');
 }

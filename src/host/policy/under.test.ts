@@ -163,6 +163,27 @@ describe('a rule that holds a folder back', () => {
     expect(holds('secret', at(path))).toBe(false);
   });
 
+  it.each(['~5 apples', '$100 for a lamp', '100% sure', 'x'.repeat(5_000), `${'word '.repeat(200)}/etc`])(
+    'does not take a text for a path that leads anywhere: %.20s',
+    (text) => {
+      expect(holds('secret', text)).toBe(false);
+    },
+  );
+
+  it('looks at a text with many slashes as fast as at any', () => {
+    let asked = 0;
+    const counting: Places = {
+      ...places,
+      realpath(path) {
+        asked++;
+        return places.realpath(path);
+      },
+    };
+    const text = Array.from({ length: 20_000 }, (_, at) => `// line ${at}`).join('\n');
+    expect(compileUnder(join(top, 'secret'), counting, 'generous')(text, 'local')).toBe(false);
+    expect(asked).toBeLessThan(200);
+  });
+
   it('covers a relative path of a server whose folder nobody knows', () => {
     expect(holds('secret', 'README.md', 'remote')).toBe(true);
     expect(holds('secret', at('TOP/data/file'), 'remote')).toBe(false);

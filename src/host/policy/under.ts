@@ -11,6 +11,12 @@ const ENCODED_STEP = /%(?:2e|2f|5c)/i;
 /** Places whose links mean something else to each process. */
 const PROCESS_BOUND = /^\/+(?:proc|dev)(?:\/|$)/;
 
+/** What a shell or a program may put something else for: another user's home, a variable; and what ends a text early. */
+const UNKNOWN = /^(?:~[\w.-]*(?=[\\/]|$)|\$[A-Za-z_{(]|%[A-Za-z_()]+%)|\0/;
+
+/** Stands for what may be anywhere. */
+const UNRESOLVABLE = '\0';
+
 /** The server matters to relative paths only: each has a working directory of its own. */
 export type UnderTest = (value: string, server: string) => boolean;
 
@@ -58,7 +64,7 @@ function perhapsUnder(value: string, server: string, root: string, { home, realp
       const whole = /^~(?=\/|$)/.test(text) ? home + text.slice(1) : text;
       const base = isAbsolute(whole) ? '' : workingDirectory(server);
       // What cannot be resolved may be anywhere.
-      if (base === undefined || /^[~$%]|\0/.test(whole)) return true;
+      if (base === undefined || UNKNOWN.test(whole)) return true;
       return readings(base === '' ? whole : `${base}/${whole}`)
         .flatMap((reading) => [normalize(reading), real(reading, realpath)])
         .some((path) => folders.some((folder) => contains(folder, folded(path))));
@@ -74,7 +80,7 @@ function spellings(value: string): readonly string[] {
   if (/^file:/i.test(trimmed)) {
     const path = fromUrl(trimmed);
     // A file: URL that is none may be anywhere.
-    return [path ?? '~?'];
+    return [path ?? UNRESOLVABLE];
   }
   const texts = [trimmed, trimmed.replaceAll('\\', '/')];
   return [...new Set([...texts, ...texts.map(decoded)])];
@@ -105,20 +111,28 @@ function readings(path: string): readonly string[] {
 
 /** Where the path really is. What does not exist yet will be in the deepest folder that does. */
 function real(path: string, realpath: Places['realpath']): string {
+  const whole = realpath(path);
+  if (whole !== undefined) return whole;
   const { root } = parse(path);
   const steps = path
     .slice(root.length)
     .split(sep)
     .filter((step) => step !== '' && step !== '.');
-  for (let known = steps.length; known >= 0; known--) {
-    const found = realpath(root + steps.slice(0, known).join(sep));
-    if (found === undefined) continue;
-    const rest = steps.slice(known);
-    const whole = join(found, ...rest);
-    // A step up out of what does not exist may lead to a link again.
-    return rest.includes('..') ? real(whole, realpath) : whole;
+  // From the top, since what is taken for a path may be a text with thousands of slashes.
+  let prefix = root;
+  let found = realpath(root) ?? root;
+  let known = 0;
+  for (const step of steps) {
+    prefix += known === 0 ? step : sep + step;
+    const next = realpath(prefix);
+    if (next === undefined) break;
+    found = next;
+    known++;
   }
-  return normalize(path);
+  const rest = steps.slice(known);
+  const joined = join(found, ...rest);
+  // A step up out of what does not exist may lead to a link again.
+  return rest.includes('..') ? real(joined, realpath) : joined;
 }
 
 function contains(folder: string, path: string): boolean {
