@@ -272,13 +272,13 @@ describe.each(PLACES)('a store in $name', ({ place, lasts }) => {
       expect(await store.grants.use('none')).toBe(false);
     });
 
-    test('end with their time', async () => {
+    test('are not in force after their time, or without a use', async () => {
       const over = grant({ expiresAt: Date.now() - 1 });
       const now = grant({ expiresAt: FUTURE });
-      await store.grants.add(over, note());
-      await store.grants.add(now, note());
+      const none = grant({ usesLeft: 0 });
+      for (const each of [now, none, over]) await store.grants.add(each, note());
       expect(await store.grants.active()).toEqual([now]);
-      expect(await store.grants.use(over.id)).toBe(false);
+      for (const { id } of [over, none]) expect(await store.grants.use(id)).toBe(false);
       expect(await store.grants.revoke({}, { why: 'asked' })).toBe(1);
     });
 
@@ -772,6 +772,12 @@ describe.each(PLACES.filter(({ lasts }) => lasts))('a store in $name that severa
     const store = await open();
     await expect(store.journal.begin(call(), note())).rejects.toMatchObject({ code: 'store-unavailable' });
     expect(await store.journal.list()).toEqual([]);
+  });
+
+  test('has its schema made once, by however many open it first', async () => {
+    const stores = await Promise.all(Array.from({ length: 6 }, () => open()));
+    await Promise.all(stores.map((store) => store.audit.append(note())));
+    expect(await verifyAudit(stores[0]!.audit, KEY)).toEqual({ ok: true, count: 6 });
   });
 
   test('has its schema made once, by however many processes open it first', async () => {
