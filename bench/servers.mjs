@@ -8,6 +8,37 @@ const ECHO = { name: 'echo', description: 'Says it again.' };
 const text = (said) => ({ content: [{ type: 'text', text: said }] });
 
 const SERVERS = {
+  // JSON-RPC and nothing else: a message parsed, an answer written, no check of either.
+  bare() {
+    const answer = (line) => {
+      const { id, method, params } = JSON.parse(line);
+      if (id === undefined) return undefined;
+      if (method !== 'tools/call') return JSON.stringify({ jsonrpc: '2.0', id, result: {} });
+      return JSON.stringify({ jsonrpc: '2.0', id, result: { resultType: 'complete', ...text(params.arguments.text) } });
+    };
+    if (way === 'http') {
+      return listen((request, response) => {
+        const chunks = [];
+        request.on('data', (chunk) => chunks.push(chunk));
+        request.on('end', () => {
+          const reply = answer(Buffer.concat(chunks).toString());
+          if (reply === undefined) return void response.writeHead(202).end();
+          response.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(reply) });
+          response.end(reply);
+        });
+      });
+    }
+    let held = '';
+    process.stdin.setEncoding('utf8').on('data', (chunk) => {
+      const lines = (held + chunk).split('\n');
+      held = lines.pop();
+      for (const line of lines) {
+        const reply = answer(line);
+        if (reply !== undefined) process.stdout.write(`${reply}\n`);
+      }
+    });
+  },
+
   async parley() {
     const { createServer, serveHttp, serveStdio } = await import('../dist/server/index.js');
     const server = createServer(INFO);

@@ -4,13 +4,7 @@ import { hammerHttp, hammerStdio } from '../hammer.mjs';
 import { startServer } from '../plain.mjs';
 
 const IN_FLIGHT = 64;
-const script = (name) => fileURLToPath(new URL(`../${name}.mjs`, import.meta.url));
-
-/** The script and arguments of a contender; `bare` is the plain server. */
-function launch(contender, way) {
-  if (contender === 'bare') return [script('server'), way === 'http' ? ['http'] : []];
-  return [script('servers'), [contender, way]];
-}
+const SERVERS = fileURLToPath(new URL('../servers.mjs', import.meta.url));
 
 function serverCase(way, era) {
   const modern = era === 'modern';
@@ -23,11 +17,11 @@ function serverCase(way, era) {
     contenders: ['bare', 'parley', 'official 2', ...(modern ? [] : ['official 1', 'tmcp'])],
     targets: { bare: 0.75, 'official 2': 5, ...(!modern && { tmcp: 2 }) },
     async prepare(contender, { seconds }) {
-      const [file, args] = launch(contender, way);
-      const started = way === 'http' ? await startServer(file, args) : undefined;
+      const args = [contender, way];
+      const started = way === 'http' ? await startServer(SERVERS, args) : undefined;
       const hammer =
         started === undefined
-          ? await hammerStdio({ command: process.execPath, args: [file, ...args] }, era, IN_FLIGHT)
+          ? await hammerStdio({ command: process.execPath, args: [SERVERS, ...args] }, era, IN_FLIGHT)
           : await hammerHttp(started, era, IN_FLIGHT);
       return {
         round: () => hammer.round(seconds),

@@ -1,7 +1,7 @@
 // Asks and answers over one channel: ids, the pending table, cancellation, progress, and answers to what the peer asks.
 // Knows JSON-RPC only; the few MCP conventions it needs come in as `Conventions`.
 import { isParleyError, ParleyError, RpcError } from '../errors.ts';
-import { limitOf, overLimit, systemClock, type Clock, type Limits } from '../base/index.ts';
+import { limitOf, overLimit, Stop, systemClock, type Clock, type Limits } from '../base/index.ts';
 import type { Channel, Ending, Origin, Problem, SendOptions } from './channel.ts';
 import {
   rpcCode,
@@ -63,8 +63,9 @@ export type RequestHandler = (
 ) => Promise<JsonObject | undefined> | JsonObject | undefined;
 
 export interface RequestContext {
-  /** Aborts when the peer cancels the request or the line ends. */
+  /** Aborts when the peer cancels the request or the line ends. Made when it is first wanted, for it costs as much as a small answer. */
   readonly signal: AbortSignal;
+  readonly isCancelled: boolean;
   readonly origin: Origin | undefined;
 }
 
@@ -132,7 +133,7 @@ class LinePeer implements Peer {
   readonly #options: PeerOptions;
   readonly #pending: Pending<JsonObject>;
   readonly #flood: Flood;
-  readonly #answering = new Map<RequestId, AbortController>();
+  readonly #answering = new Map<RequestId, Answering>();
   readonly #timeoutMs: number;
   readonly #maxMs: number;
   #nextId = 1;
@@ -316,9 +317,9 @@ class LinePeer implements Peer {
       return;
     }
     const cancelled = conventions.cancelled(notification);
-    const controller = cancelled && this.#answering.get(cancelled.id as RequestId);
-    if (controller !== undefined) {
-      controller.abort(new ParleyError('aborted', 'The peer cancelled the request.'));
+    const answering = cancelled && this.#answering.get(cancelled.id as RequestId);
+    if (answering !== undefined) {
+      answering.cancel(new ParleyError('aborted', 'The peer cancelled the request.'));
       return;
     }
     if (!this.#flood.admits(notification.method)) return this.#drown();
@@ -384,9 +385,9 @@ class LinePeer implements Peer {
     if (this.#answering.has(request.id)) return refuse(rpcCode.invalidRequest, 'A request with this id is still being answered');
     if (this.#answering.size >= limitOf('maxAnswering', this.#options.maxAnswering))
       return refuse(rpcCode.internalError, 'Too many requests at once');
-    const controller = new AbortController();
-    this.#answering.set(request.id, controller);
-    void this.#run(onRequest, request, { signal: controller.signal, origin });
+    const answering = new Answering(origin);
+    this.#answering.set(request.id, answering);
+    void this.#run(onRequest, request, answering);
   }
 
   async #run(handler: RequestHandler, request: Request, context: RequestContext): Promise<void> {
@@ -399,7 +400,7 @@ class LinePeer implements Peer {
     }
     this.#answering.delete(request.id);
     // A cancelled request gets no answer: the peer no longer waits.
-    if (reply !== undefined && !context.signal.aborted) this.#reply(reply);
+    if (reply !== undefined && !context.isCancelled) this.#reply(reply);
     else this.#channel.dismiss?.(request.id);
   }
 
@@ -431,10 +432,32 @@ class LinePeer implements Peer {
   #end(ending: Ending): void {
     if (this.#ending !== undefined) return;
     this.#ending = ending;
-    for (const controller of this.#answering.values()) controller.abort(ending.error);
+    for (const answering of this.#answering.values()) answering.cancel(ending.error);
     this.#answering.clear();
     this.#pending.failAll(() => ending.error);
     this.#resolveEnded(ending);
+  }
+}
+
+/** A request of the peer that is being answered. */
+class Answering implements RequestContext {
+  readonly origin: Origin | undefined;
+  readonly #stop = new Stop();
+
+  constructor(origin: Origin | undefined) {
+    this.origin = origin;
+  }
+
+  get signal(): AbortSignal {
+    return this.#stop.signal;
+  }
+
+  get isCancelled(): boolean {
+    return this.#stop.aborted;
+  }
+
+  cancel(reason: ParleyError): void {
+    this.#stop.abort(reason);
   }
 }
 

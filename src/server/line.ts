@@ -41,6 +41,7 @@ interface Session {
   logLevel: LoggingLevel;
 }
 
+const NOWHERE: Origin = {};
 const MAX_LISTENING = 64;
 const MAX_FOLLOWED = 1_024;
 
@@ -85,9 +86,9 @@ export class Line implements WayBack {
     return this.#peer.close();
   }
 
-  async #answer(request: Request, { signal, origin = {} }: RequestContext): Promise<JsonObject> {
+  async #answer(request: Request, cancellation: RequestContext): Promise<JsonObject> {
     const finished = this.#core.begin();
-    const cancellation = new SignalCancellation(signal);
+    const { origin = NOWHERE } = cancellation;
     try {
       return await (this.#isModern(request)
         ? this.#answerModern(request, origin, cancellation)
@@ -158,18 +159,6 @@ export class Line implements WayBack {
       finish: () => this.#leave(),
     });
     return dialect.encode(method.initialize, this.#core.greeting());
-  }
-}
-
-class SignalCancellation implements Cancellation {
-  readonly signal: AbortSignal;
-
-  constructor(signal: AbortSignal) {
-    this.signal = signal;
-  }
-
-  get isCancelled(): boolean {
-    return this.signal.aborted;
   }
 }
 
