@@ -9,11 +9,14 @@ import { openWorkspace, stderrOf, type GlobalOptions, type Workspace } from './w
 /** What a command does; resolves with its exit code. Options are those of the command and the global ones. */
 export type Action<O> = (workspace: Workspace, args: readonly string[], options: O & GlobalOptions) => number | Promise<number>;
 
-/** Makes of an action what commander calls. */
-export type Run = <O = Record<never, never>>(action: Action<O>) => (...given: unknown[]) => Promise<void>;
+/** Makes of an action what commander calls. With `broken`, that is its exit code when the configuration cannot be used. */
+export type Run = <O = Record<never, never>>(
+  action: Action<O>,
+  options?: { readonly broken?: number },
+) => (...given: unknown[]) => Promise<void>;
 
 export function createRun(io: Io, done: (exit: number) => void): Run {
-  return (action) =>
+  return (action, { broken } = {}) =>
     async (...given) => {
       const command = given.at(-1) as Command;
       const options = command.optsWithGlobals<never>();
@@ -21,7 +24,8 @@ export function createRun(io: Io, done: (exit: number) => void): Run {
       try {
         done(await action(openWorkspace(io, options), args, options));
       } catch (error) {
-        done(report(io, options, error));
+        const exit = report(io, options, error);
+        done(broken !== undefined && isParleyError(error, 'config-invalid') ? broken : exit);
       }
     };
 }
@@ -31,7 +35,7 @@ export function report(io: Io, options: GlobalOptions, error: unknown): number {
   // An output form that does not exist must still be told about.
   const known = (FORMS as readonly (string | undefined)[]).includes(options.output);
   const printer = createPrinter(io, known ? options : { ...options, output: 'text' });
-  if (isParleyError(error)) printer.error(error.code, error.message, stderrOf(error));
+  if (isParleyError(error)) printer.error(error.code, error.message, { stderr: stderrOf(error) });
   else if (error instanceof RpcError) printer.error(`rpc.${error.code}`, `The server answered: ${error.message}`);
   else printer.error('internal', error instanceof Error ? error.message : String(error));
   if (error instanceof Error && error.stack !== undefined) printer.detail(error.stack);

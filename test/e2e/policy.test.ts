@@ -46,6 +46,13 @@ describe('policy check', () => {
     }
   });
 
+  test('of a file that cannot be read exits with 2, too', async () => {
+    cli.write('parley.jsonc', '{ "permissions": {');
+    const ran = await parley('policy', 'check');
+    expect(ran).toMatchObject({ code: 2, stdout: '' });
+    expect(ran.stderr).toContain('parley.jsonc:1:');
+  });
+
   test.each<[string, string | object]>([
     ['half of a file', '{ "permissions": { "deny": ["desk/*"'],
     ['another name for the rules', { rules: { deny: ['desk/*'] } }],

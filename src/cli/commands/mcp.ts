@@ -55,6 +55,7 @@ export function addMcpCommands(program: Command, run: Run): void {
     .option('-H, --header <header>', 'a header to send, "Name: value"; may be repeated', collect, [])
     .option('--url <url>', 'the URL, if it is not the second argument')
     .option('--trust', 'what the server says about its tools counts')
+    .option('--sandbox <mode>', 'run it in a sandbox: required or preferred')
     .option('--replace', 'take the place of a server of that name')
     .action(run((workspace, [name, ...target], options: AddOptions) => add(workspace, name as string, target, options)));
 
@@ -130,6 +131,7 @@ interface AddOptions {
   readonly header: readonly string[];
   readonly url?: string;
   readonly trust?: boolean;
+  readonly sandbox?: string;
   readonly replace?: boolean;
 }
 
@@ -228,6 +230,7 @@ async function get(workspace: Workspace, name: string): Promise<number> {
       : ([['headers', description.headers.join(', ') || 'none']] as [string, string][])),
     ['trusted', server.trusted ? 'yes: its annotations count' : 'no'],
     ['reviewed tools', server.reviewedTools.join(', ') || 'none'],
+    ['private', server.private === undefined ? 'towards other servers' : server.private ? 'yes: towards all servers' : 'no'],
   ];
   if (!server.enabled) {
     workspace.printer.result({
@@ -245,6 +248,7 @@ async function get(workspace: Workspace, name: string): Promise<number> {
         ...description,
         trusted: server.trusted,
         reviewedTools: server.reviewedTools,
+        private: server.private ?? null,
         ...stateJson(status),
         ...sandboxJson(status),
       },
@@ -290,6 +294,7 @@ function add(workspace: Workspace, name: string, words: readonly string[], optio
     ...(options.env.length > 0 && { env }),
     ...(options.header.length > 0 && { headers }),
     ...(options.trust === true && { trusted: true }),
+    ...(options.sandbox !== undefined && { sandbox: options.sandbox }),
   };
   return write(workspace, name, entry, options);
 }

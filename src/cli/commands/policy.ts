@@ -33,7 +33,7 @@ export function addPolicyCommands(program: Command, run: Run): void {
   policy
     .command('check')
     .description('Name everything that is wrong in the rules, with file and key; exit code 2 when something is')
-    .action(run((workspace) => check(workspace)));
+    .action(run((workspace) => check(workspace), { broken: exitCode.negative }));
 
   policy
     .command('explain')

@@ -27,6 +27,8 @@ export function placesOf(
   const directories = new Map<string, string>();
   for (const { name, written } of servers) {
     if (written.kind !== 'stdio' || written.cwd?.includes('${') === true) continue;
+    // A folder of its own has a name that nobody knows before.
+    if (written.cwd === undefined && written.privateCwd === true) continue;
     directories.set(name, written.cwd === undefined ? process.cwd() : resolve(workspaceFolder, written.cwd));
   }
   return { home, realpath, workingDirectory: (server) => directories.get(server) };

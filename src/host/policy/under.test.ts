@@ -224,6 +224,7 @@ it('a server works where it is started, as far as that is written', () => {
       { name: 'here', written: stdio },
       { name: 'there', written: { ...stdio, cwd: 'sub' } },
       { name: 'who-knows', written: { ...stdio, cwd: '${HOME}/x' } },
+      { name: 'alone', written: { ...stdio, privateCwd: true } },
       { name: 'away', written: { kind: 'http', url: 'https://x.example', headers: {}, transport: 'http' } },
     ],
     { home: '/home/me', workspaceFolder: '/work' },
