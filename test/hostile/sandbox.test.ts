@@ -159,6 +159,24 @@ describe('where no sandbox can be made', () => {
   });
 });
 
+describe('parley mcp add --sandbox', () => {
+  it('has the server run in one, and knows the modes there are', async () => {
+    const cli = createCliHome();
+    try {
+      const add = (mode: string) => cli.run(['mcp', 'add', 'one', '--replace', '--sandbox', mode, '--', 'server']);
+      expect((await add('required')).code).toBe(0);
+      const { json } = await cli.run(['--json', 'mcp', 'list', '--no-connect']);
+      expect(json).toMatchObject({ servers: [{ name: 'one', sandbox: { mode: 'required', network: false } }] });
+      expect(await add('tight')).toMatchObject({
+        code: 1,
+        stderr: expect.stringContaining('required, preferred, off') as string,
+      });
+    } finally {
+      cli.remove();
+    }
+  });
+});
+
 describe('a path in the settings of a sandbox', () => {
   it('that leads out of the project by way of a link is refused', async () => {
     symlinkSync(own, join(directory, 'data'));
