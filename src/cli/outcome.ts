@@ -13,7 +13,8 @@ export function printOutcome<R extends Result>(printer: Printer, outcome: Outcom
       outcome.type === 'denied'
         ? ` ${outcome.because}${outcome.by === 'no-terminal' ? ' A rule given with --allow permits it.' : ''}`
         : '';
-    printer.error(code, `${sayOutcome(outcome)}${hint}`);
+    const ticket = outcome.type === 'denied' ? outcome.ticket : undefined;
+    printer.error(code, `${sayOutcome(outcome)}${hint}`, { ticket });
     return exit;
   }
   const { value, findings, verdict, errors } = outcome.result;

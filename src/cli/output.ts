@@ -33,8 +33,15 @@ export interface Printer {
   say(line: string): void;
   /** A line for the person who asked for more with `--verbose`. */
   detail(line: string): void;
-  /** What went wrong: a line of JSON when the form is JSON, else a sentence; and what the server wrote about it, if anything. */
-  error(code: string, message: string, stderr?: string): void;
+  /** What went wrong: a line of JSON when the form is JSON, else a sentence. */
+  error(code: string, message: string, details?: ErrorDetails): void;
+}
+
+export interface ErrorDetails {
+  /** What the server wrote about it. Untrusted. */
+  readonly stderr?: string | undefined;
+  /** The ticket that waits for an answer; the sentence names it too. */
+  readonly ticket?: string | undefined;
 }
 
 export function formOf({ output, json }: OutputOptions): Form {
@@ -67,9 +74,9 @@ export function createPrinter(io: Io, options: OutputOptions): Printer {
     detail(line) {
       if (options.verbose === true) err(line);
     },
-    error(code, message, stderr) {
-      if (form === 'json' || form === 'ndjson')
-        err(toJson({ error: { code, message, ...(stderr !== undefined && { stderr }) } }));
+    error(code, message, details = {}) {
+      const { stderr } = details;
+      if (form === 'json' || form === 'ndjson') err(toJson({ error: { code, message, ...details } }));
       else err(`parley: ${visible(message, { multiline: true })}${stderr === undefined ? '' : `\n${gutter(stderr)}`}`);
     },
   };

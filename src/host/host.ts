@@ -317,7 +317,7 @@ export function openHost(options: HostOptions): Host {
   const session = async (server: string, sessionOptions: { readonly signal?: AbortSignal } = {}) =>
     memberOf(server).connection.session(sessionOptions);
 
-  const router = createRouter({
+  const { drained, ...router } = createRouter({
     registry,
     schemas,
     rules,
@@ -345,6 +345,8 @@ export function openHost(options: HostOptions): Host {
   const close = async () => {
     await Promise.all([...members.values()].map(({ connection }) => connection.close()));
     await schemas.close();
+    // What was under way has ended with its connection; its end is written down before the store goes.
+    await drained();
     await spill.close();
     await storage.close();
     registry.close();

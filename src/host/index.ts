@@ -30,6 +30,7 @@ export {
   type RuleSet,
 } from './policy/index.ts';
 export { accountOf, serverAuthorizer, type ServerAuthorizerOptions } from './sign-in.ts';
+export { createRedact, type Redact } from './record/index.ts';
 export * from './registry/index.ts';
 export {
   sayOutcome,

@@ -70,6 +70,15 @@ describe('a call', () => {
     expect(await kinds()).toEqual(['call', 'outcome']);
   });
 
+  it('that is under way when its host is closed has its end written down', async () => {
+    const host = await scene.host('2026-07-28', { store, permissions: { allow: ['s/act'] }, flags: ['--slow', '/never'] });
+    const call = host.call('s/act', {});
+    await expect.poll(calls).toHaveLength(1);
+    await host.close();
+    expect(await store.journal.list()).toMatchObject([{ state: 'unknown' }]);
+    expect(await call).toMatchObject({ type: 'lost', sent: 'perhaps' });
+  });
+
   it('that cannot be written down is not sent', async () => {
     for (const [part, name] of [
       ['begin', 'call'],
@@ -302,6 +311,15 @@ describe('a question at a terminal', () => {
 });
 
 describe('what is allowed beyond one call', () => {
+  it('is nothing where a rule wants every call asked for, whatever the approver says', async () => {
+    let asked = 0;
+    const approver: Approver = { ask: async () => (asked++, { type: 'allow', scope: 'run' }) };
+    const host = await scene.host('2026-07-28', { store, approver, permissions: { ask: ['s/act'] } });
+    for (const text of ['a', 'b']) expect((await host.call('s/act', { text })).type).toBe('ok');
+    expect(asked).toBe(2);
+    expect(await store.grants.active()).toEqual([]);
+  });
+
   const always = (choice: number): Approver => ({
     ask: async ({ proposals = [] }) => {
       const pattern = proposals[choice]?.pattern;

@@ -2,7 +2,7 @@
 // call is not made here: whoever asked for it makes it.
 import type { Command } from 'commander';
 import { ParleyError } from '../../errors.ts';
-import { answerTicket, gutter, oneLine, promptLines, requestOf, visible, type Verdict } from '../../host/index.ts';
+import { answerTicket, createRedact, gutter, oneLine, promptLines, requestOf, visible, type Verdict } from '../../host/index.ts';
 import type { Approval, Grant, Store } from '../../store/index.ts';
 import { readObject, scopeUntil } from '../ask.ts';
 import { exitCode } from '../exit.ts';
@@ -75,7 +75,10 @@ export async function withStore<T>({ state }: Workspace, act: (store: Store) => 
 
 function list(workspace: Workspace, all: boolean): Promise<number> {
   return withStore(workspace, async (store) => {
-    const tickets = await store.approvals.list({ limit: 200, ...(!all && { states: ['pending', 'approved', 'dispatching'] }) });
+    const found = await store.approvals.list({ limit: 200, ...(!all && { states: ['pending', 'approved', 'dispatching'] }) });
+    // A list is no place for secrets; `show` shows all that is sent.
+    const redact = createRedact({ key: workspace.state.key, names: workspace.config.records?.secretArguments ?? [] });
+    const tickets = found.map((ticket) => ({ ...ticket, args: redact(ticket.args) }));
     const rows = tickets.map(({ id, state, serverName, tool, args, createdAt }) => [
       id,
       state,
@@ -84,10 +87,10 @@ function list(workspace: Workspace, all: boolean): Promise<number> {
       oneLine(JSON.stringify(args), 100),
     ]);
     workspace.printer.result({
-      json: { approvals: tickets.map(ticketAsJson) },
+      json: { approvals: tickets.map(listed) },
       text: () => (rows.length === 0 ? 'No call waits for approval.' : columns(rows)),
       markdown: () => markdownTable([['id', 'state', 'asked', 'tool', 'arguments'], ...rows]),
-      ndjson: () => tickets.map(ticketAsJson),
+      ndjson: () => tickets.map(listed),
     });
     return exitCode.ok;
   });
@@ -99,7 +102,7 @@ function show(workspace: Workspace, id: string): Promise<number> {
     if (ticket === undefined) throw noTicket(id);
     const { state, principal, run, createdAt, expiresAt, decidedBy, message, editedArgs, outcome } = ticket;
     workspace.printer.result({
-      json: ticketAsJson(ticket),
+      json: ticket,
       text: () =>
         [
           ...promptLines(requestOf(ticket)),
@@ -184,10 +187,9 @@ function revoke(workspace: Workspace, id: string): Promise<number> {
   });
 }
 
-/** What others may be told of a ticket: all of it, but for the copies of what is in the definition. */
-function ticketAsJson({ shown, ...ticket }: Approval) {
-  const { proposals } = shown;
-  return { ...ticket, proposals };
+/** A ticket in a list: without what is shown of it, and without arguments that somebody put in place of its own. */
+function listed({ shown: _shown, editedArgs: _edited, ...ticket }: Approval) {
+  return ticket;
 }
 
 function noTicket(id: string): ParleyError {

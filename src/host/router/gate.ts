@@ -62,6 +62,8 @@ export interface Passed<R> {
 
 export interface Gate {
   pass<R>(passage: Passage<R>, options?: PassOptions): Promise<Passed<R>>;
+  /** Resolves when nothing is being sent: what was, has its end written down. */
+  drained(): Promise<void>;
 }
 
 /** What is known of a call besides its intent. */
@@ -84,6 +86,8 @@ const CHANGED = 'What was allowed is not what is there now: the tool or its serv
 
 export function createGate(parts: GateParts): Gate {
   const { clock, entries } = parts;
+  const drains: (() => void)[] = [];
+  let sending = 0;
 
   const question = (intent: CallIntent, { grants = [], changed }: Known = {}): CallQuestion => ({
     type: 'call',
@@ -315,8 +319,15 @@ export function createGate(parts: GateParts): Gate {
   return {
     async pass(passage, options = {}) {
       const permission = await permit(passage, options);
-      return 'ended' in permission ? permission.ended : send(permission.allowed, passage, options);
+      if ('ended' in permission) return permission.ended;
+      sending++;
+      try {
+        return await send(permission.allowed, passage, options);
+      } finally {
+        if (--sending === 0) for (const drained of drains.splice(0)) drained();
+      }
     },
+    drained: () => (sending === 0 ? Promise.resolve() : new Promise((resolve) => drains.push(resolve))),
   };
 }
 

@@ -28,7 +28,7 @@ import {
   type ToolHoldOptions,
   type Untrusted,
 } from '../trust/index.ts';
-import { asFault, createGate, type GateParts, type Passage } from './gate.ts';
+import { asFault, createGate, type Gate, type GateParts, type Passage } from './gate.ts';
 import type { Outcome } from './outcome.ts';
 
 /** The way on which a call comes. */
@@ -107,7 +107,7 @@ interface Ended {
   readonly call?: string;
 }
 
-export function createRouter(parts: RouterParts): Router {
+export function createRouter(parts: RouterParts): Router & Pick<Gate, 'drained'> {
   const { registry, clock, taint } = parts;
   const gate = createGate(parts);
 
@@ -244,6 +244,8 @@ export function createRouter(parts: RouterParts): Router {
   }
 
   return {
+    drained: () => gate.drained(),
+
     async call(name, args, options = {}) {
       const startedAt = clock.now();
       const at = Date.now();
