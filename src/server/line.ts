@@ -134,11 +134,20 @@ export class Line implements WayBack {
       return {};
     }
     const { dialect, facts, logLevel } = session;
-    const principal = this.#core.principal(origin);
     const { headers, identity } = origin;
-    const { sealer } = this.#core;
-    const known = { request, params, dialect, facts, logLevel, headers, identity, principal };
-    return this.#core.answer({ ...known, cancellation, line: this, sealer });
+    return this.#core.answer({
+      request,
+      params,
+      dialect,
+      facts,
+      logLevel,
+      headers,
+      identity,
+      principal: this.#core.principal(origin),
+      cancellation,
+      line: this,
+      sealer: this.#core.sealer,
+    });
   }
 
   #initialize(params: JsonObject): JsonObject {

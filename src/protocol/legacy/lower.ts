@@ -72,12 +72,12 @@ function lowerBlock(block: JsonObject, revision: LegacyRevision): JsonObject {
 }
 
 export function lowerToolResult(result: JsonObject, revision: LegacyRevision): JsonObject {
-  const { content, structuredContent, ...rest } = result;
-  return {
-    ...rest,
-    content: lowerBlocks(content, revision),
-    ...(FACTS[revision].titles && isObject(structuredContent) && { structuredContent }),
-  };
+  const content = lowerBlocks(result['content'], revision);
+  const structured = result['structuredContent'];
+  // Earlier revisions know none, or only objects.
+  const kept = structured === undefined || (FACTS[revision].titles && isObject(structured));
+  if (kept) return content === result['content'] ? result : { ...result, content };
+  return { ...omit(result, ['structuredContent']), content };
 }
 
 export function lowerMessages(result: JsonObject, revision: LegacyRevision): JsonObject {
@@ -88,8 +88,11 @@ export function lowerMessages(result: JsonObject, revision: LegacyRevision): Jso
   return { ...result, messages };
 }
 
-function lowerBlocks(blocks: unknown, revision: LegacyRevision): JsonObject[] {
-  return (blocks as readonly JsonObject[]).map((block) => lowerBlock(block, revision));
+/** The blocks themselves when the revision has all of them as they are. */
+function lowerBlocks(blocks: unknown, revision: LegacyRevision): unknown {
+  const given = blocks as readonly JsonObject[];
+  const lowered = given.map((block) => lowerBlock(block, revision));
+  return lowered.every((block, at) => block === given[at]) ? given : lowered;
 }
 
 export function lowerCapabilities(capabilities: JsonObject, revision: LegacyRevision): JsonObject {

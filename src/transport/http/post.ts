@@ -8,7 +8,8 @@ import { Outlet, type ReadingLimits } from './outlet.ts';
 import { expectTaken, refuse, sendJson } from './respond.ts';
 import type { EventStream } from './stream.ts';
 
-export interface PostOptions extends ReadingLimits {
+export interface PostOptions {
+  readonly limits: ReadingLimits & { readonly clock: Clock };
   /** The requests that wait for a reply. */
   readonly waiting: Set<RequestId>;
   /** `many`: they came as an array, so JSON replies are one too. */
@@ -17,7 +18,6 @@ export interface PostOptions extends ReadingLimits {
   readonly priming: 'send' | 'omit';
   /** Sent with the answer, unless that is a failure in plain JSON. */
   readonly headers: Readonly<Record<string, string>>;
-  readonly clock: Clock;
   readonly newStream: () => EventStream;
   /** Called when the client left before it could know of any stream: there is no way to answer it. */
   readonly onUnreachable?: (() => void) | undefined;
@@ -78,17 +78,17 @@ export class Post {
   #finish(): void {
     const response = this.#response;
     if (response === undefined) return;
-    const { shape, readable, takeMs, headers } = this.#options;
+    const { shape, readable, headers, limits } = this.#options;
     const [first] = this.#replies;
     if (first === undefined) {
       // All of it was cancelled. An answer is due nevertheless, and a stream may be empty.
-      new Outlet(response, this.#options).end();
+      new Outlet(response, { ...limits, headers }).end();
     } else if (readable === 'stream') {
       this.#openStream()?.end();
     } else {
       const body = shape === 'many' ? this.#replies : first;
       sendJson(response, 200, JSON.stringify(body), 'error' in first ? undefined : headers);
-      expectTaken(response, takeMs);
+      expectTaken(response, limits.takeMs);
     }
   }
 
@@ -98,7 +98,8 @@ export class Post {
     if (response === undefined || this.#options.readable === 'json') return undefined;
     const stream = this.#options.newStream();
     this.#stream = stream;
-    const outlet = new Outlet(response, { ...this.#options, onClose: () => stream.disconnected(outlet) });
+    const { limits, headers } = this.#options;
+    const outlet = new Outlet(response, { ...limits, headers, onClose: () => stream.disconnected(outlet) });
     stream.connect(outlet);
     if (this.#options.priming === 'send') stream.prime();
     for (const reply of this.#replies) void stream.push(reply);

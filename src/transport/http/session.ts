@@ -145,7 +145,7 @@ export class Session implements SessionChannel {
     const hasRequests = waiting.size > 0;
     if (hasRequests) {
       const post = new Post(response, {
-        ...this.#options,
+        limits: this.#options,
         waiting,
         shape,
         readable,
