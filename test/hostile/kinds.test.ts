@@ -13,8 +13,20 @@ interface Kind {
   readonly later?: string;
 }
 
+/** One place in the sources, and what makes it weaker; the named test must then fail. */
+interface Mutation {
+  readonly id: string;
+  readonly weakening: string;
+  readonly file: string;
+  readonly from: string;
+  readonly to: string;
+  readonly test: { readonly file: string; readonly title: string };
+}
+
 const root = join(import.meta.dirname, '../..');
 const kinds = JSON.parse(readFileSync(join(import.meta.dirname, 'kinds.json'), 'utf8')) as readonly Kind[];
+
+const mutations = JSON.parse(readFileSync(join(import.meta.dirname, 'mutations.json'), 'utf8')) as readonly Mutation[];
 
 /** Whether a title begins as `text` does, up to what a row fills into it. */
 function beginning(text: string): (title: string) => boolean {
@@ -41,4 +53,12 @@ it('Each test that a kind names is there', () => {
     }),
   );
   expect(missing).toEqual([]);
+});
+
+it('Each kind that must hold before any release has a weakening of the sources that its test must notice', () => {
+  const starred = kinds.filter(({ star, tests }) => star && tests !== undefined).map(({ id }) => id);
+  expect(mutations.map(({ id }) => id).sort()).toEqual(starred.sort());
+  for (const { id, file, from, to } of mutations) {
+    expect([id, from !== to, readFileSync(join(root, file), 'utf8').split(from).length]).toEqual([id, true, 2]);
+  }
 });

@@ -3,7 +3,7 @@
 // meets them. No request is ever sent twice.
 // @see the specification, "Streamable HTTP", 2026-07-28 and 2025-11-25
 import { isParleyError, ParleyError } from '../../errors.ts';
-import { limitOf, Stop, systemClock, type Clock, type Timer } from '../../base/index.ts';
+import { limitOf, overLimit, Stop, systemClock, type Clock, type Timer } from '../../base/index.ts';
 import {
   abortError,
   isObject,
@@ -340,9 +340,8 @@ class HttpChannel implements Channel {
 
   #checkRoom(inFlight: number): void {
     if (inFlight < this.#maxExchanges) return;
-    throw new ParleyError('limit', `${inFlight} messages to ${this.#target} are in flight already; this one was not sent.`, {
-      details: { limit: 'maxExchanges', allowed: this.#maxExchanges, observed: inFlight + 1, unsent: true },
-    });
+    const what = `${inFlight} messages to ${this.#target} are in flight already; this one was not sent.`;
+    throw overLimit('maxExchanges', inFlight + 1, what, this.#maxExchanges, { unsent: true });
   }
 
   #violation(what: string): ParleyError {

@@ -1,6 +1,5 @@
 // How much one reply stream may bring in a minute. Counted by the minute, so that a stream is not cut for its age.
-import { ParleyError } from '../../errors.ts';
-import type { Clock } from '../../base/index.ts';
+import { overLimit, type Clock } from '../../base/index.ts';
 
 export interface MeterLimits {
   /** Bytes a minute. */
@@ -36,8 +35,7 @@ export class Meter {
     const observed = (this.#used[kind] += amount);
     const allowed = this.#limits[kind];
     if (observed <= allowed) return;
-    throw new ParleyError('limit', `A reply stream brought more than ${allowed} ${kind} within a minute; it was cut.`, {
-      details: { limit: kind === 'bytes' ? 'maxStreamBytes' : 'maxStreamEvents', allowed, observed },
-    });
+    const limit = kind === 'bytes' ? 'maxStreamBytes' : 'maxStreamEvents';
+    throw overLimit(limit, observed, `A reply stream brought more than ${allowed} ${kind} within a minute; it was cut.`, allowed);
   }
 }

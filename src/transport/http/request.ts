@@ -278,9 +278,8 @@ export class HttpAnswer {
         size += chunk.length;
         if (size <= maxBytes) return 'more';
         if (beyond === 'cut') return 'stop';
-        throw new ParleyError('limit', `${this.#target} sent an answer of more than ${maxBytes} bytes; it was dropped.`, {
-          details: { limit: 'maxMessageBytes', allowed: maxBytes, observed: size },
-        });
+        const what = `${this.#target} sent an answer of more than ${maxBytes} bytes; it was dropped.`;
+        throw overLimit('maxMessageBytes', size, what, maxBytes);
       });
     } catch (error) {
       if (beyond === 'fail' || this.#signal.aborted) throw error;

@@ -2,7 +2,7 @@
 // to which every message is posted. The line is the stream; it is never resumed.
 // @see 2024-11-05 basic/transports, "HTTP with SSE"
 import { isParleyError, ParleyError } from '../../errors.ts';
-import { limitOf, systemClock, type Clock } from '../../base/index.ts';
+import { limitOf, overLimit, systemClock, type Clock } from '../../base/index.ts';
 import {
   abortError,
   seconds,
@@ -126,13 +126,8 @@ class SseChannel implements Channel {
     if (this.#ending !== undefined) throw this.#ending.error;
     const maxExchanges = limitOf('maxExchanges', this.#options.maxExchanges);
     if (this.#posts.size >= maxExchanges) {
-      throw new ParleyError(
-        'limit',
-        `${maxExchanges} messages are being posted to ${this.#target} already; this one was not sent.`,
-        {
-          details: { limit: 'maxExchanges', allowed: maxExchanges, observed: maxExchanges + 1, unsent: true },
-        },
-      );
+      const what = `${maxExchanges} messages are being posted to ${this.#target} already; this one was not sent.`;
+      throw overLimit('maxExchanges', maxExchanges + 1, what, maxExchanges, { unsent: true });
     }
     const id = 'method' in message && 'id' in message ? message.id : undefined;
     const control = new AbortController();
