@@ -57,6 +57,8 @@ describe('the identity of a program', () => {
     ['another variable', () => ({ ...base, env: { ...base.env, NEW: '1' } })],
     ['another placeholder', () => ({ ...base, env: { ...base.env, SECRET: '${HOST}' } })],
     ['another folder', () => ({ ...base, cwd: bin })],
+    ['a folder of its own', () => ({ ...base, privateCwd: true })],
+    ['a sandbox', () => ({ ...base, sandbox: 'required' })],
     ['another program at its place', () => (program('run', '#!/bin/sh\necho two\n'), base)],
     ['another script at its place', () => (writeFileSync(join(root, 'server.js'), 'two();\n'), base)],
     ['no program at its place', () => (rmSync(join(bin, 'run')), base)],
@@ -80,8 +82,10 @@ describe('the identity of a program', () => {
     expect(await digestOf(base)).toBe(before);
   });
 
-  it('covers what its arguments stand for, and not the secrets in its variables', async () => {
-    const entry = { ...base, args: ['server.js', '${HOST}'] };
+  it.each([
+    ['its arguments stand', { ...base, args: ['server.js', '${HOST}'] }],
+    ['the places it may reach stand', { ...base, sandbox: { write: ['${HOST}'] } }],
+  ])('covers what %s for, and not the secrets in its variables', async (_, entry) => {
     const server = define(entry);
     const identity = await identityOf(entry);
     const filled = async (env: Record<string, string>) =>

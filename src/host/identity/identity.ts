@@ -59,7 +59,9 @@ export function filledIn(identity: ServerIdentity, server: ServerConfig, { key }
 }
 
 function placesOf(launch: Launch): readonly string[] {
-  return launch.kind === 'stdio' ? [launch.command, ...launch.args, launch.cwd ?? ''] : [launch.url];
+  if (launch.kind === 'http') return [launch.url];
+  const { command, args, cwd = '', sandbox } = launch;
+  return [command, ...args, cwd, ...(sandbox?.read ?? []), ...(sandbox?.write ?? [])];
 }
 
 async function stdioFacts(launch: StdioLaunch, options: IdentityOptions): Promise<JsonObject> {
