@@ -75,6 +75,8 @@ export async function withConversation<T>(
   const model = namedModel(options.model ?? io.env['PARLEY_MODEL'], workspace);
   const screen = createScreen(workspace, { quiet: options.quiet === true, nameOf: (name) => nameOf(host, name) });
   const host = openWorkspaceHost(workspace, undefined, { route, approver: onScreen(workspace.approver, screen) });
+  // What an earlier process left open is told before the first question; whether it can be opened, with the first call.
+  Promise.resolve(host.store()).catch(() => {});
   try {
     await host.settled({ withinMs: PATIENCE_MS, signal: io.signal });
     sayServers(host, screen);

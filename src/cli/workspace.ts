@@ -1,6 +1,6 @@
 // What most commands begin with: read the configuration, say what is wrong in it, and open a host over the servers wanted.
 import { existsSync, readFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { isParleyError, ParleyError } from '../errors.ts';
 import { didYouMean } from '../base/index.ts';
 import {
@@ -141,7 +141,7 @@ export function openWorkspaceHost(
   wanted: readonly string[] | undefined,
   { route, approver = workspace.approver }: WorkspaceHostOptions,
 ): Host {
-  const { config, io, printer, state, signIns, logDir } = workspace;
+  const { config, io, paths, printer, state, signIns, logDir } = workspace;
   const servers = wanted === undefined ? config.servers : config.servers.filter(({ name }) => wanted.includes(name));
   const host = openHost({
     config: { ...config, servers } satisfies HostConfig,
@@ -151,6 +151,7 @@ export function openWorkspaceHost(
     key: state.key,
     principal: state.user,
     route,
+    ownFolders: [paths.stateDir, paths.cacheDir, dirname(paths.userFile)],
     authorizer: (server) => signIns.authorizer(server),
     lock: readLock(workspace),
     ...(approver && { approver }),

@@ -19,7 +19,7 @@ import {
 import { Connection, Lister, openTransport, type ConnectionState } from './connections/index.ts';
 import { filledIn, identify, type ServerIdentity } from './identity/index.ts';
 import { createLockCheck, createPins, type Lock, type LockCheck } from './lock/index.ts';
-import { placesOf, readRules, type RuleSet } from './policy/index.ts';
+import { createOwnFiles, placesOf, readRules, type RuleSet } from './policy/index.ts';
 import { createEntries, createRedact } from './record/index.ts';
 import { createRegistry, parseName, type Registry, type RegistryChange } from './registry/index.ts';
 import { createRouter, type CallRecord, type Route, type Router } from './router/index.ts';
@@ -49,6 +49,8 @@ export interface HostOptions {
    * somebody trusts its launch as it is now, since whoever wrote the project is nobody the user trusts by opening it.
    */
   readonly mayLaunch?: (server: ServerDefinition) => boolean;
+  /** Absolute folders that no call may name, whatever a rule allows: where sign-ins, settings and the store are. Default none. */
+  readonly ownFolders?: readonly string[];
   /** What was reviewed of the servers: what is not as it stands there is not used. Default: nothing was. */
   readonly lock?: Lock | undefined;
   /**
@@ -161,7 +163,9 @@ export function openHost(options: HostOptions): Host {
     perServer: limitOf('maxKeptBytes', limits.maxKeptBytes),
     inAll: limitOf('maxKeptBytesInAll', limits.maxKeptBytesInAll),
   });
-  const rules = readRules(config, placesOf(config.servers, surroundings));
+  const places = placesOf(config.servers, surroundings);
+  const rules = readRules(config, places);
+  const ownFiles = createOwnFiles(options.ownFolders ?? [], places);
   const drift = createLockCheck(options.lock, config.servers, () => registry.snapshot);
   const approver = approverOf(options.approver);
   const members = new Map<string, Member>();
@@ -321,6 +325,7 @@ export function openHost(options: HostOptions): Host {
     registry,
     schemas,
     rules,
+    ownFiles,
     grants,
     approver,
     clock,

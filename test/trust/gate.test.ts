@@ -79,6 +79,17 @@ describe('a call', () => {
     expect(await call).toMatchObject({ type: 'lost', sent: 'perhaps' });
   });
 
+  it("that names one of Parley's own files is denied, whatever a rule or a person allows", async () => {
+    const ownFolders = [join(scene.directory, 'own')];
+    for (const more of [{ permissions: { allow: ['s/act'] } }, { approver: ONCE }]) {
+      const host = await scene.host('2026-07-28', { store, ownFolders, ...more });
+      const outcome = await host.call('s/act', { text: join(scene.directory, 'own', 'key') });
+      expect(outcome).toMatchObject({ type: 'denied', by: 'policy', because: expect.stringContaining("Parley's own") as string });
+      expect((await host.call('s/act', { text: join(scene.directory, 'other') })).type).toBe('ok');
+    }
+    expect(calls()).toHaveLength(2);
+  });
+
   it('that cannot be written down is not sent', async () => {
     for (const [part, name] of [
       ['begin', 'call'],

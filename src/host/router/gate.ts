@@ -11,13 +11,15 @@ import type { ServerSettings } from '../config/index.ts';
 import type { ServerIdentity } from '../identity/index.ts';
 import type { Drift, PinnedTool, Pins } from '../lock/index.ts';
 import { named } from '../named.ts';
-import { decide, mayRepeat, placeOf, type CallQuestion, type Decision, type RuleSet } from '../policy/index.ts';
+import { decide, mayRepeat, placeOf, type CallQuestion, type Decision, type OwnFiles, type RuleSet } from '../policy/index.ts';
 import type { Allowed, AllowedBy, Entries } from '../record/index.ts';
 import { oneLine } from '../trust/index.ts';
 import type { Denier, Outcome } from './outcome.ts';
 
 export interface GateParts {
   readonly rules: RuleSet;
+  /** What no call may name, whatever the rules say. */
+  readonly ownFiles: OwnFiles;
   readonly grants: Grants;
   readonly approver: Approver;
   /** The store, opened when it is first needed. */
@@ -100,6 +102,8 @@ export function createGate(parts: GateParts): Gate {
 
   function judge(intent: CallIntent, known: Known = {}): Decision {
     const { kind, server, definition, args, principal, route, taint } = intent;
+    const own = parts.ownFiles(server, args);
+    if (own !== undefined) return { verdict: 'deny', because: own };
     if (kind === 'tool') return decide(question(intent, known));
     return decide({ type: 'read', kind, server, name: definition.name, args, principal, route, taint, rules: parts.rules });
   }

@@ -1,0 +1,58 @@
+import { linkSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, relative } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { afterAll, expect, it } from 'vitest';
+import { createOwnFiles } from './own-files.ts';
+import { LOCAL_PLACES } from './places.ts';
+
+const home = mkdtempSync(join(tmpdir(), 'own-files-'));
+const own = join(home, '.config', 'parley');
+const project = join(home, 'project');
+mkdirSync(own, { recursive: true });
+mkdirSync(project);
+writeFileSync(join(own, 'parley.jsonc'), '{}');
+symlinkSync(own, join(project, 'link'));
+linkSync(join(own, 'parley.jsonc'), join(project, 'hard'));
+writeFileSync(join(project, 'notes.txt'), '');
+afterAll(() => rmSync(home, { recursive: true, force: true }));
+
+const find = createOwnFiles([own], {
+  ...LOCAL_PLACES,
+  home,
+  workingDirectory: (server) => (server === 'files' ? project : undefined),
+});
+
+it.each([
+  own,
+  join(own, 'parley.jsonc'),
+  join(own, 'new', 'file'),
+  '~/.config/parley/parley.jsonc',
+  `${project}/../.config/parley/x`,
+  own.toUpperCase(),
+  join(project, 'link', 'parley.jsonc'),
+  join(project, 'hard'),
+  pathToFileURL(join(own, 'parley.jsonc')).href,
+  relative(project, join(own, 'parley.jsonc')),
+  'link/parley.jsonc',
+  '$HOME/.config/parley/parley.jsonc',
+  `cat ${own}/parley.jsonc`,
+  `sh -c "echo x >'${own}/parley.jsonc'"`,
+])('%s is found, wherever it stands', (path) => {
+  expect(find('files', { path })).toContain("Parley's own");
+  expect(find('files', { options: [{ deep: path }] })).toBeDefined();
+  expect(find('files', { [path]: true })).toBeDefined();
+});
+
+it.each([
+  join(project, 'notes.txt'),
+  'notes.txt',
+  'How does parley keep its sign-ins?',
+  'https://example.com/parley',
+  join(home, '.config', 'parley2', 'x'),
+  '$100',
+  '100%',
+  '',
+])('%s is not', (text) => {
+  for (const server of ['files', 'web']) expect(find(server, { text })).toBeUndefined();
+});
