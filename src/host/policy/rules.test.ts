@@ -135,6 +135,12 @@ describe('what an argument must be', () => {
     ['db/query(ids.*: 1..9)', { ids: [] }, false, 'allow'],
     ['db/query(edits.*.path: /srv/*)', { edits: [{ path: '/srv/x' }, { text: '' }] }, false, 'allow'],
     ['db/query(*: secret*)', { any: 'secrets' }, true, 'deny'],
+    // A path or host in a list or an object is enough to hold back, and never to allow.
+    ['db/query(x: host good.example)', { x: ['https://good.example/'] }, false, 'allow'],
+    ['db/query(x: host evil.example)', { x: { to: ['https://evil.example/'] } }, true, 'deny'],
+    ['db/query(x: under /srv)', { x: ['/srv/a'] }, false, 'allow'],
+    ['db/query(x: under /srv)', { x: ['/etc', { y: '/srv/a' }] }, true, 'ask'],
+    ['db/query(x: under /srv)', { x: 7 }, false, 'deny'],
   ])('%s on %j: %s', (text, args, expected, effect = 'deny') => {
     expect(matches(text, 'db', 'query', args, effect)).toBe(expected);
   });

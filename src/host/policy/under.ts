@@ -129,10 +129,7 @@ function real(path: string, realpath: Places['realpath']): string {
     found = next;
     known++;
   }
-  const rest = steps.slice(known);
-  const joined = join(found, ...rest);
-  // A step up out of what does not exist may lead to a link again.
-  return rest.includes('..') ? real(joined, realpath) : joined;
+  return join(found, ...steps.slice(known));
 }
 
 function contains(folder: string, path: string): boolean {

@@ -43,7 +43,7 @@ function surelyAt(value: string, wanted: Wanted): boolean {
   if (shown === undefined || /[\s\\\p{C}]/u.test(value)) return false;
   const url = parsed(value);
   // A host that is written otherwise than its parser says is one that other parsers may read otherwise.
-  if (url === undefined || shown.toLowerCase() !== url.hostname || url.username !== '' || url.password !== '') return false;
+  if (url === undefined || shown.toLowerCase() !== url.hostname) return false;
   const port = url.port === '' ? DEFAULT_PORTS[url.protocol] : url.port;
   const fitsPort = wanted.port === '*' || port === (wanted.port ?? DEFAULT_PORTS[url.protocol]);
   return fitsPort && fits(url.hostname, wanted);
