@@ -201,17 +201,16 @@ class LinePeer implements Peer {
   #untilAborted(signal: AbortSignal, id: RequestId, entry: Entry<JsonObject>): Entry<JsonObject> {
     const onAbort = () => this.#giveUp(id, abortError(signal, entry.method));
     signal.addEventListener('abort', onAbort, { once: true });
-    return {
-      ...entry,
-      settle(result) {
-        signal.removeEventListener('abort', onAbort);
-        entry.settle(result);
-      },
-      reject(error) {
-        signal.removeEventListener('abort', onAbort);
-        entry.reject(error);
-      },
+    const { method, timeoutMs, maxMs, onProgress, onGiveUp } = entry;
+    const settle = (result: JsonObject) => {
+      signal.removeEventListener('abort', onAbort);
+      entry.settle(result);
     };
+    const reject = (error: Error) => {
+      signal.removeEventListener('abort', onAbort);
+      entry.reject(error);
+    };
+    return { method, settle, reject, timeoutMs, maxMs, onProgress, onGiveUp };
   }
 
   /** A listener's fault is its request's, never the line's. */

@@ -29,10 +29,11 @@ export function modernClient(revision: ModernRevision, terms: ClientTerms): Clie
     serverAsks: 'rounds',
     adopts: undefined,
     has: (name) => METHODS[name].eras.includes('modern'),
-    encode(params, { logLevel, answers }) {
-      const given = params?.['_meta'] === undefined ? meta : { ...metaOf(params), ...meta };
-      const _meta = logLevel === undefined ? given : { ...given, [metaKey.logLevel]: logLevel };
-      return answers === undefined ? { ...params, _meta } : { ...params, ...encodeAnswers(answers), _meta };
+    encode(params = {}, { logLevel, answers }) {
+      const own = logLevel === undefined ? meta : { ...meta, [metaKey.logLevel]: logLevel };
+      if ('_meta' in params) return { ...params, ...encodeAnswers(answers), _meta: { ...metaOf(params), ...own } };
+      // Ours comes first: a member added to a copy costs V8 many times what it costs in a literal.
+      return { _meta: own, ...params, ...encodeAnswers(answers) };
     },
     headers: (name, params) => standardHeaders(revision, name, params),
     decode: (name, result) => decode(name, result, terms.capabilities),
@@ -40,7 +41,9 @@ export function modernClient(revision: ModernRevision, terms: ClientTerms): Clie
   };
 }
 
-function encodeAnswers({ responses, state }: InputAnswers): JsonObject {
+function encodeAnswers(answers: InputAnswers | undefined): JsonObject | undefined {
+  if (answers === undefined) return undefined;
+  const { responses, state } = answers;
   return {
     ...(responses.size > 0 && { inputResponses: Object.fromEntries(responses) }),
     ...(state !== undefined && { requestState: state }),

@@ -279,8 +279,8 @@ class HttpChannel implements Channel {
       problem: (problem: Problem) => this.#problem(problem),
     };
     const { maxJsonDepth, maxJsonValues } = this.#options;
-    const options = { maxMessageBytes: this.#maxMessageBytes, maxJsonDepth, maxJsonValues, cursor, clock: this.#clock };
-    return readEvents(answer, reader, of === undefined ? options : { ...options, meter: of.meter });
+    const [maxMessageBytes, meter] = [this.#maxMessageBytes, of?.meter];
+    return readEvents(answer, reader, { maxMessageBytes, maxJsonDepth, maxJsonValues, cursor, meter, clock: this.#clock });
   }
 
   #problem(problem: Problem): void {

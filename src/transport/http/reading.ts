@@ -28,7 +28,7 @@ export interface ReadOptions extends JsonLimits {
   readonly maxMessageBytes: number;
   /** Absent for a stream that is never resumed. */
   readonly cursor?: Cursor;
-  readonly meter?: Meter;
+  readonly meter?: Meter | undefined;
   /** What a message that is too deep or has too many values costs: the stream, or, where it carries everything, its own request. */
   readonly refusing?: 'stream' | 'message';
   readonly clock: Clock;

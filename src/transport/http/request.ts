@@ -99,7 +99,10 @@ export class HttpLine {
       try {
         request = (url.protocol === 'https:' ? https : http).request({
           agent: this.#agent,
-          ...addressOf(url),
+          protocol: url.protocol,
+          hostname: hostOf(url),
+          port: url.port,
+          path: url.pathname + url.search,
           method,
           headers,
           insecureHTTPParser: false,
@@ -199,8 +202,8 @@ export class HttpLine {
 }
 
 /** A literal IPv6 address stands in brackets in a URL and without them in a socket address. */
-function addressOf({ protocol, hostname, port, pathname, search }: URL) {
-  return { protocol, hostname: hostname.replace(/^\[(.*)\]$/, '$1'), port, path: pathname + search };
+function hostOf({ hostname }: URL): string {
+  return hostname.startsWith('[') ? hostname.slice(1, -1) : hostname;
 }
 
 /** Status, headers and body of one answer. The body is read once, by `stream` or `text`, or discarded. */
