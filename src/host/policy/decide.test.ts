@@ -86,12 +86,6 @@ describe('a call with rules', () => {
     expect(because).toContain('The deny rule "x" (parley.jsonc) has no "/".');
   });
 
-  it('is denied when it must be looked at first, and a rule that denies is said before', () => {
-    const blocked = 'The tool changed.';
-    expect(decide(call({ blocked, rules: rules(['allow', '*/*']) }))).toEqual({ verdict: 'deny', because: blocked });
-    expect(decide(call({ blocked, rules: rules(['deny', '*/*']) })).because).toContain('The rule deny */*');
-  });
-
   it('is denied and asked on trusted servers and for reviewed tools too', () => {
     expect(decide(call({ server: trusted, annotations: { readOnlyHint: true }, rules: rules(['deny', '*/*']) })).verdict).toBe(
       'deny',
@@ -200,7 +194,6 @@ describe('a resource or prompt', () => {
       'deny',
     ],
     ['a broken policy', { rules: BROKEN }, 'deny'],
-    ['a review that is due', { blocked: 'It changed.' }, 'deny'],
     ['what the run has read', { taint: [web] }, 'ask'],
   ])('with %s', (_, more, verdict) => {
     expect(decide(read(more)).verdict).toBe(verdict);

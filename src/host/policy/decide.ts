@@ -12,8 +12,6 @@ export interface CallQuestion {
   readonly intent: CallIntent;
   /** What the user said about the server. */
   readonly server: Pick<ServerSettings, 'trusted' | 'reviewedTools'>;
-  /** Why the server or the tool must be looked at before it is used; absent when it need not. */
-  readonly blocked?: string;
   /** What changed in the tool since it was allowed before, so that somebody has to allow it again; absent when nothing did. */
   readonly changed?: string;
   readonly rules: RuleSet;
@@ -34,7 +32,6 @@ export interface ReadQuestion {
   readonly principal: string;
   readonly route: string;
   readonly taint: readonly TaintMark[];
-  readonly blocked?: string;
   readonly rules: RuleSet;
 }
 
@@ -58,9 +55,9 @@ export type Decision =
 
 /**
  * The answer to a question. A policy with a problem denies everything. Else, for calls: rules that deny, in whatever order and file
- * they stand; then what must be reviewed first; then what the run has read, which asks in spite of any grant; then rules that ask, a
- * tool that changed, rules that allow, and what was allowed before; then what a trusted server says of its tool, or the user's list
- * of reviewed tools; else ask. Resources and prompts are free where no rule holds them back.
+ * they stand; then what the run has read, which asks in spite of any grant; then rules that ask, a tool that changed, rules that
+ * allow, and what was allowed before; then what a trusted server says of its tool, or the user's list of reviewed tools; else ask.
+ * Resources and prompts are free where no rule holds them back.
  */
 export function decide(question: Question): Decision {
   const [problem] = question.rules.problems;
@@ -134,13 +131,12 @@ function decideRead(question: ReadQuestion): Decision {
   return decideByRules(question, subjectOfRead(question)) ?? { verdict: 'allow', because };
 }
 
-/** What rules, reviews and taint say; undefined when they say nothing. */
+/** What rules and taint say; undefined when they say nothing. */
 function decideByRules(question: CallQuestion | ReadQuestion, subject: Subject): Decision | undefined {
   const found = matching(question, subject);
   const first = (effect: Effect) => found.find((rule) => rule.effect === effect);
   const denying = first('deny');
   if (denying !== undefined) return byRule(denying);
-  if (question.blocked !== undefined) return { verdict: 'deny', because: question.blocked };
   const asking = first('ask');
   const taint = found.some(({ evenTainted }) => evenTainted) ? undefined : byTaint(subject);
   if (taint !== undefined) return taint;
