@@ -61,15 +61,18 @@ export function createIntent(call: IntendedCall): CallIntent {
   const { server, kind = 'tool', principal = '', run = '', route = 'library', serverDigest = '', policyVersion = '' } = call;
   const taint = Object.freeze([...(call.taint ?? [])]);
   try {
-    const { definition, definitionDigest } = definitionOf(call.tool);
+    const copied = copyOf(call.tool);
+    const { definition, definitionDigest } = copied;
     const tool = kind === 'tool' ? definition.name : `${kind}:${definition.name}`;
     const argsText = canonical(call.args);
     const args = frozen(JSON.parse(argsText) as JsonObject, DEEPEST);
-    // The canonical form of one object with these members, without writing the arguments out a second time.
-    const rest = canonical({ definition: definitionDigest, policyVersion, principal, server, serverDigest, taint, tool });
-    const whole = createHash('sha256')
-      .update(`{"args":${argsText},${rest.slice(1)}`)
-      .digest('hex');
+    const of = [server, tool, serverDigest, policyVersion, principal, call.taint];
+    if (copied.rest?.of.every((part, at) => part === of[at]) !== true) {
+      const rest = { definition: definitionDigest, policyVersion, principal, server, serverDigest, taint, tool };
+      copied.rest = { of, text: canonical(rest).slice(1) };
+    }
+    // The canonical form of one object with all of these, without writing out what is the same from call to call.
+    const whole = createHash('sha256').update(`{"args":${argsText},${copied.rest.text}`).digest('hex');
     return Object.freeze({
       server,
       kind,
@@ -97,11 +100,13 @@ export function createIntent(call: IntendedCall): CallIntent {
 interface CopiedDefinition {
   readonly definition: Tool;
   readonly definitionDigest: string;
+  /** The canonical form of all but the arguments, as it was for the last call. */
+  rest?: { readonly of: readonly unknown[]; readonly text: string };
 }
 
 const copies = new WeakMap<Tool, CopiedDefinition>();
 
-function definitionOf(tool: Tool): CopiedDefinition {
+function copyOf(tool: Tool): CopiedDefinition {
   let copy = copies.get(tool);
   if (copy === undefined) {
     const definition = frozen(JSON.parse(canonical(tool)) as Tool, Infinity);

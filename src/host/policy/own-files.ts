@@ -17,6 +17,7 @@ const BETWEEN_WORDS = /[\s"'`;|&<>()=,]+/;
  * line that names the folder. What a program makes of a text by itself is not seen.
  */
 export function createOwnFiles(folders: readonly string[], places: Places): OwnFiles {
+  if (folders.length === 0) return () => undefined;
   const tests = folders.map((folder) => compileUnder(folder, places, 'generous'));
   const names = folders.map((folder) => basename(folder).toLowerCase());
   const isOwn = (path: string, server: string) =>

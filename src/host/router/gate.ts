@@ -84,6 +84,9 @@ const GONE: readonly ErrorCode[] = ['server-stopped', 'session-lost', 'closed'];
 /** Codes of requests that no server's code ever saw. */
 const REFUSED: readonly ErrorCode[] = ['auth-required', 'unreachable', 'unsupported', 'usage', 'input-unanswered'];
 
+/** A decision that is younger is not made again. */
+const MOMENT_MS = 100;
+
 const CHANGED = 'What was allowed is not what is there now: the tool or its server changed. Call it again to see what it is.';
 
 export function createGate(parts: GateParts): Gate {
@@ -249,17 +252,21 @@ export function createGate(parts: GateParts): Gate {
     });
   }
 
-  /** True when nothing has changed that the decision was made on, nor where a path leads that a rule looks at. */
-  function isStill({ intent, by }: Allowed, { isCurrent, blocked }: Passage<unknown>): boolean {
-    const { verdict } = judge(intent);
+  /** True when nothing has changed that the decision was made on. */
+  function isStill({ intent }: Allowed, { isCurrent, blocked }: Passage<unknown>): boolean {
     return (
-      verdict !== 'deny' &&
-      (by.type !== 'policy' || verdict === 'allow') &&
       parts.identity(intent.server)?.digest === intent.serverDigest &&
       parts.rules.version(intent.server) === intent.policyVersion &&
       isCurrent() &&
       blocked() === undefined
     );
+  }
+
+  /** True when it would be allowed again: a path may lead elsewhere by now, after somebody has thought or a server was waited for. */
+  function isStillAllowed({ intent, by }: Allowed, since: number): boolean {
+    if (by.type === 'policy' && clock.now() - since < MOMENT_MS) return true;
+    const { verdict } = judge(intent);
+    return verdict === 'allow' || (verdict === 'ask' && by.type !== 'policy');
   }
 
   async function send<R>(allowed: Allowed, passage: Passage<R>, { signal }: PassOptions): Promise<Passed<R>> {
@@ -287,7 +294,7 @@ export function createGate(parts: GateParts): Gate {
       } catch (error) {
         return finish(unreached(server, error));
       }
-      if (!isStill(allowed, passage)) return deny(CHANGED);
+      if (!isStill(allowed, passage) || !isStillAllowed(allowed, since)) return deny(CHANGED);
       if (!written) {
         let taken: string | undefined;
         try {
