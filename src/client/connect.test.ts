@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { ParleyError } from '../errors.ts';
 import { createFakeClock, createScriptedLine } from '../testing/index.ts';
 import { connect } from './connect.ts';
@@ -98,6 +98,43 @@ describe('connecting', () => {
     const remembered = await connect(server, { remembered: '2025-11-25' });
     expect(remembered.era).toBe('modern');
     await remembered.close();
+  });
+
+  it('stays modern with a server that was slow to start and answers the probe after the handshake was begun', async () => {
+    const clock = createFakeClock();
+    let asleep = true;
+    const server = script(({ method }) => (asleep || method === 'initialize' ? 'silence' : discovery()));
+    const connecting = connect(server, { clock });
+    await settle();
+    clock.advance(3_000);
+    await vi.waitFor(() => expect(methods(server)).toEqual(['server/discover', 'initialize']));
+    asleep = false;
+    // In the order in which it was asked; the second answer is nobody's any more.
+    server.line.deliver({ jsonrpc: '2.0', id: 1, ...(discovery() as object) });
+    server.line.deliver({ jsonrpc: '2.0', id: 2, ...(handshake() as object) });
+    const session = await connecting;
+    expect(session.era).toBe('modern');
+    expect(methods(server)).toEqual(['server/discover', 'initialize', 'server/discover']);
+    expect(server.told).toEqual([]);
+    await session.close();
+  });
+
+  it('shakes hands with a server that turns out to be slow, and then speaks the handshake alone', async () => {
+    const clock = createFakeClock();
+    const refusal: Reply = { error: { code: -32_600, message: 'Shake hands first' } };
+    let asked = 0;
+    const server = script(({ method }) => {
+      if (method === 'initialize') return ++asked === 1 ? 'silence' : handshake();
+      return asked === 0 ? 'silence' : refusal;
+    });
+    const connecting = connect(server, { clock });
+    await settle();
+    clock.advance(3_000);
+    await vi.waitFor(() => expect(methods(server)).toEqual(['server/discover', 'initialize']));
+    server.line.deliver({ jsonrpc: '2.0', id: 1, ...(discovery() as object) });
+    const session = await connecting;
+    expect(session.era).toBe('legacy');
+    await session.close();
   });
 
   it('waits for a slow server when there is no handshake to try instead', async () => {

@@ -1,7 +1,7 @@
 // Finds out which era and revision a server speaks, and leaves a line on which the conversation can go on.
 // Every step is bounded: one probe, at most one retry of it, one handshake, at most one retry of that.
 import { isParleyError, ParleyError, RpcError } from '../errors.ts';
-import type { Clock, Limits } from '../base/index.ts';
+import type { Clock, Limits, Timer } from '../base/index.ts';
 import {
   createPeer,
   type Channel,
@@ -120,12 +120,18 @@ async function probe(
   let revision = preferred;
   for (const attempt of ['first', 'second'] as const) {
     const dialect = clientDialect(revision, options.terms);
-    const outcome = await ask(line, method.discover, dialect.encode({}, {}), {
-      // Where no other era may be spoken, silence is waited out for as long as connecting may take.
-      timeoutMs: options.probeTimeoutMs ?? (spoken.some(isLegacyRevision) ? probeMs : Infinity),
+    // Where no other era may be spoken, silence is waited out for as long as connecting may take.
+    const firstMs = options.probeTimeoutMs ?? (spoken.some(isLegacyRevision) ? probeMs : Infinity);
+    // One that has shown that it is awake is not hurried.
+    const patienceMs = attempt === 'first' ? firstMs : Math.max(firstMs, probeMs);
+    const probing = new AbortController();
+    const asked = ask(line, method.discover, dialect.encode({}, {}), {
+      // On a line of its own an answer that comes late is still one.
+      timeoutMs: line.channel.kind === 'http' ? patienceMs : Infinity,
       headers: line.channel.kind === 'http' ? dialect.headers(method.discover, undefined) : undefined,
-      signal: options.signal,
+      signal: AbortSignal.any([options.signal, probing.signal]),
     });
+    const outcome = await within(asked, patienceMs, options.clock);
     options.signal.throwIfAborted();
     // A process that ends on the probe is of an era that does not know it; a lost HTTP connection is an outage.
     if (line.channel.kind === 'http' && outcome.type === 'error' && isParleyError(outcome.error, 'server-stopped')) {
@@ -144,12 +150,17 @@ async function probe(
         break;
       case 'legacy':
         try {
-          return await shakeHands(transport, line, verdict.propose, options);
+          const overtakes = attempt === 'first' && outcome === SILENCE ? asked : undefined;
+          const agreed = await shakeHandsUnless(overtakes, revision, transport, line, verdict.propose, options);
+          if (agreed !== 'modern') return agreed;
+          // It has read the handshake too, so it is asked whether it still speaks its own era on this line.
         } catch (error) {
           // It was only too slow for the probe.
           const offer = modernOffer(error, spoken);
           if (offer === undefined || attempt === 'second') throw error;
           revision = offer;
+        } finally {
+          probing.abort();
         }
         break;
       case 'fail':
@@ -159,6 +170,46 @@ async function probe(
     }
   }
   throw new ParleyError('internal', 'The greeting ended without a verdict.');
+}
+
+/** What stands for the answer of a server that has not given one yet. */
+const SILENCE: Probe = { type: 'error', error: new ParleyError('timeout', 'The server did not answer server/discover in time.') };
+
+/** The outcome, or `SILENCE` when it takes longer; it may still come then. */
+async function within(outcome: Promise<Probe>, ms: number, clock: Clock): Promise<Probe> {
+  if (ms === Infinity) return outcome;
+  let timer: Timer | undefined;
+  const silence = new Promise<Probe>((resolve) => (timer = clock.after(ms, () => resolve(SILENCE))));
+  return Promise.race([outcome, silence]).finally(() => timer?.cancel());
+}
+
+/**
+ * The handshake, or `modern` when the probe is answered after all by a server that shows that it is: it was only slow to start. What
+ * it then still says to the handshake is nobody's.
+ */
+async function shakeHandsUnless(
+  probed: Promise<Probe> | undefined,
+  asked: ModernRevision,
+  transport: Transport,
+  line: Line,
+  propose: LegacyRevision,
+  options: NegotiateOptions,
+): Promise<Negotiated | 'modern'> {
+  if (probed === undefined) return shakeHands(transport, line, propose, options);
+  const overtaken = new AbortController();
+  const signal = AbortSignal.any([options.signal, overtaken.signal]);
+  const shaking = shakeHands(transport, line, propose, { ...options, signal, overtaken: overtaken.signal });
+  const modern = probed.then<Negotiated | 'modern'>((outcome) =>
+    judge(outcome, asked, 'first', options.revisions).type === 'modern' ? ('modern' as const) : shaking,
+  );
+  const first = await Promise.race([shaking, modern]);
+  if (first === 'modern') {
+    overtaken.abort(new ParleyError('aborted', 'The server answered the probe.'));
+    await shaking.catch(() => {
+      // That is what was asked for.
+    });
+  }
+  return first;
 }
 
 /** A revision of ours, where a server refused the handshake and named the modern ones that it speaks. */
@@ -171,7 +222,7 @@ async function shakeHands(
   transport: WithFallback,
   first: Line,
   propose: LegacyRevision,
-  options: NegotiateOptions,
+  options: NegotiateOptions & { readonly overtaken?: AbortSignal },
 ): Promise<Negotiated> {
   // A server that died of the probe is started once more, and is then greeted the way it knows.
   let line = (await isOver(first)) ? await openLine(transport, options) : first;
@@ -183,6 +234,9 @@ async function shakeHands(
         headers: undefined,
         signal: options.signal,
       });
+      // An answer to the probe may have come in the same piece.
+      if (options.overtaken !== undefined) await new Promise((resolve) => setImmediate(resolve));
+      options.overtaken?.throwIfAborted();
       options.signal.throwIfAborted();
       if (attempt === 'first' && transport.fallback !== undefined && pointsToOlderTransport(outcome)) {
         await line.peer.close();

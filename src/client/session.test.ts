@@ -490,6 +490,33 @@ describe('watching', () => {
     await session.close();
   });
 
+  it('goes on listening, slower and slower, to a server that acknowledges a stream and ends it each time', async () => {
+    const clock = createFakeClock();
+    const server = modernServer({
+      'subscriptions/listen': ({ id }) => {
+        server.line.deliver({
+          jsonrpc: '2.0',
+          method: 'notifications/subscriptions/acknowledged',
+          params: { _meta: { 'io.modelcontextprotocol/subscriptionId': id }, notifications: { toolsListChanged: true } },
+        });
+        return { result: {} };
+      },
+    });
+    const session = await connect(server, { clock });
+    const problems: unknown[] = [];
+    session.news.subscribe((item) => item.type === 'problem' && problems.push(item));
+    session.watch({ toolsListChanged: true });
+    const opened = () => server.requests.filter(({ method }) => method === 'subscriptions/listen').length;
+    for (let second = 0; second < 600; second++) {
+      await settle();
+      clock.advance(1_000);
+    }
+    expect(opened()).toBeGreaterThan(10);
+    expect(opened()).toBeLessThan(30);
+    expect(problems).toEqual([]);
+    await session.close();
+  });
+
   it('gives up after losses without end, and when the server refuses', async () => {
     const clock = createFakeClock();
     const server = modernServer({ 'subscriptions/listen': () => ({ result: {} }) });

@@ -130,7 +130,9 @@ class Stream {
   #agreed: SubscriptionFilter | undefined;
   #everAgreed = false;
   #closed = false;
+  /** In a row, since the stream last did its work: ends that were faults, and such that the server wanted. */
   #failures = 0;
+  #ends = 0;
   #openedAt = 0;
   #current: AbortController | undefined;
   #timer: Timer | undefined;
@@ -159,7 +161,7 @@ class Stream {
     }
     const change = readChange(message);
     if (change === undefined || this.#agreed === undefined || !wants(this.#filter, change)) return false;
-    this.#failures = 0;
+    this.#calm();
     this.#port.emit(change);
     return true;
   }
@@ -200,11 +202,17 @@ class Stream {
     // The server refuses, or the whole line is gone: then there is nothing to open again.
     if (error instanceof RpcError) return this.#giveUp('the server does not offer change notifications');
     if (isParleyError(error, 'closed') || isParleyError(error, 'auth-required')) return this.#giveUp(error.message);
-    if (this.#port.clock.now() - this.#openedAt >= HEALTHY_MS) this.#failures = 0;
-    this.#failures++;
+    if (this.#port.clock.now() - this.#openedAt >= HEALTHY_MS) this.#calm();
+    // A server may end a stream that it began (patterns/subscriptions, "Graceful Closure"): that only slows us down.
+    const attempt = error === undefined && this.#agreed !== undefined ? ++this.#ends : ++this.#failures;
     if (this.#failures > MAX_FAILURES) return this.#giveUp('the stream of changes broke again and again');
-    this.#timer = this.#port.clock.after(backoff(this.#failures), () => this.#listen());
+    this.#timer = this.#port.clock.after(backoff(attempt), () => this.#listen());
     this.#timer.hold('release');
+  }
+
+  #calm(): void {
+    this.#failures = 0;
+    this.#ends = 0;
   }
 
   #giveUp(why: string): void {

@@ -212,6 +212,15 @@ describe('a process', () => {
     },
   );
 
+  it('that starts slower than the probe waits, and speaks both eras, is spoken to in the newer one', async () => {
+    const fake = { command: process.execPath, args: [FAKE, '--era', 'modern'] };
+    // No process starts within a millisecond: it finds the probe and the handshake in its input together.
+    const session = await connect(stdioTransport(fake), { probeTimeoutMs: 1 });
+    expect(session.era).toBe('modern');
+    expect((await session.callTool('ping')).content).toMatchObject([{ text: 'pong' }]);
+    await session.close();
+  });
+
   it('that dies of every call is called once each time, and is given up as a crash loop', async () => {
     const log = join(directory, 'calls');
     writeFileSync(log, '');
