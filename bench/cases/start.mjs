@@ -46,7 +46,7 @@ const COMMANDS = {
   'the server': () => [process.execPath, [here('server.mjs')]],
   parley: (config) => [
     process.execPath,
-    [here('../dist/cli/bin.js'), '--config', config, '--allow', '*', 'call', 'plain/echo', 'text=hello'],
+    [here('../dist/cli/bin.js'), '--config', config, '--allow', 'plain/*', 'call', 'plain/echo', 'text=hello'],
   ],
   mcporter: (config) => [bin('mcporter/dist/cli.js'), ['--config', config, 'call', 'plain.echo', 'text=hello']],
   mcpc: () => [bin('@apify/mcpc/bin/mcpc'), ['@bench', 'tools-call', 'echo', 'text:=hello']],
