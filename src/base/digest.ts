@@ -1,5 +1,5 @@
 // One canonical form for JSON values and one digest over it, so that equal values have equal digests.
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 
 /** JSON text with object keys in code-unit order (RFC 8785 ordering); `undefined` members are left out. */
 export function canonical(value: unknown): string {
@@ -21,5 +21,5 @@ export function canonical(value: unknown): string {
 
 /** SHA-256 over the canonical form, in hexadecimal. */
 export function digest(value: unknown): string {
-  return createHash('sha256').update(canonical(value)).digest('hex');
+  return hash('sha256', canonical(value));
 }

@@ -1,6 +1,6 @@
 // The audit as a chain: each record holds the hash of the one before it, and the head, sealed with a key that is not in the store,
 // says where the chain ends. Pure: it neither reads nor writes, and knows no key but the one it is handed.
-import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
+import { createHmac, hash, timingSafeEqual } from 'node:crypto';
 import { canonical, digest } from '../base/index.ts';
 import type { JsonObject } from '../jsonrpc/index.ts';
 import type { AuditEntry, AuditHead, AuditRecord } from './store.ts';
@@ -19,8 +19,7 @@ export function link(entry: AuditEntry, previous: ChainEnd): AuditRecord {
   // The canonical form of the whole, without writing the body a second time: its key stands between the first two.
   const [first, ...others] = canonical(rest).split(',');
   const whole = `${first as string},"body":${text},${others.join(',')}`;
-  const hash = createHash('sha256').update(whole).digest('hex');
-  return { ...rest, body: JSON.parse(text) as JsonObject, hash };
+  return { ...rest, body: JSON.parse(text) as JsonObject, hash: hash('sha256', whole) };
 }
 
 /** Returns the head of a chain that ends here, sealed: HMAC-SHA256 in hexadecimal. */

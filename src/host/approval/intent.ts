@@ -1,6 +1,6 @@
 // One call as it will be made: built once, frozen, with one digest. What is decided, shown, approved, recorded and sent is this
 // object and nothing else, so that nothing can change in between.
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { canonical, digest } from '../../base/index.ts';
 import { ParleyError } from '../../errors.ts';
 import type { JsonObject } from '../../jsonrpc/index.ts';
@@ -72,7 +72,7 @@ export function createIntent(call: IntendedCall): CallIntent {
       copied.rest = { of, text: canonical(rest).slice(1) };
     }
     // The canonical form of one object with all of these, without writing out what is the same from call to call.
-    const whole = createHash('sha256').update(`{"args":${argsText},${copied.rest.text}`).digest('hex');
+    const whole = hash('sha256', `{"args":${argsText},${copied.rest.text}`);
     return Object.freeze({
       server,
       kind,
