@@ -30,8 +30,9 @@ async function serve(answer, canary) {
     const chunks = [];
     request.on('data', (chunk) => chunks.push(chunk));
     request.on('end', () => {
-      const { method = '', id } = chunks.length === 0 ? {} : JSON.parse(Buffer.concat(chunks).toString());
-      if (answer({ method, id, response, canary }) === 'well') well({ http: request.method, method, id, response });
+      const { method = '', id, params } = chunks.length === 0 ? {} : JSON.parse(Buffer.concat(chunks).toString());
+      if (answer({ method, tool: params?.name, id, response, canary }) === 'well')
+        well({ http: request.method, method, id, response });
     });
   });
   server.listen(0, '127.0.0.1');

@@ -255,6 +255,23 @@ describe('connecting', () => {
     await session.close();
   });
 
+  it('tells what came during the greeting to who listens once the session is there, in order', async () => {
+    const log = (data: string) =>
+      server.line.deliver({ jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data } });
+    const server = script((request) => {
+      if (request.method !== 'initialize') return { error: { code: -32_601, message: 'No' } };
+      log('first');
+      return handshake();
+    });
+    const session = await connect(server);
+    const heard: unknown[] = [];
+    session.news.subscribe((item) => item.type === 'log' && heard.push(item.message.data));
+    log('second');
+    await settle();
+    expect(heard).toEqual(['first', 'second']);
+    await session.close();
+  });
+
   it('sends headers and adopts the session’s on a transport that has some', async () => {
     const modern = modernServer({}, 'http');
     await (await connect(modern)).close();

@@ -58,6 +58,8 @@ export interface Line {
   readonly peer: Peer;
   /** Set once negotiation is over. Until then the server's notifications and problems wait in `early`. */
   holder: LineHolder | undefined;
+  /** True once what waited was passed on. */
+  caughtUp: boolean;
   readonly early: ((holder: LineHolder) => void)[];
 }
 
@@ -307,7 +309,7 @@ async function openLine(transport: Transport, options: NegotiateOptions): Promis
   const channel = await transport.open({ signal: options.signal });
   const early: Line['early'] = [];
   const later = (act: (holder: LineHolder) => void) => {
-    if (line.holder !== undefined) act(line.holder);
+    if (line.holder !== undefined && line.caughtUp) act(line.holder);
     else if (early.length < MAX_EARLY) early.push(act);
   };
   const peer = createPeer(channel, {
@@ -328,12 +330,18 @@ async function openLine(transport: Transport, options: NegotiateOptions): Promis
       later((holder) => holder.problem(problem));
     },
   });
-  const line: Line = { channel, peer, holder: undefined, early };
+  const line: Line = { channel, peer, holder: undefined, caughtUp: false, early };
   return line;
 }
 
-/** Hands the line over: what arrived during negotiation is delivered first. */
+/**
+ * Hands the line over. What arrived during negotiation is delivered first, a turn later: by then whoever asked for the session has
+ * it, and listens.
+ */
 export function hold(line: Line, holder: LineHolder): void {
   line.holder = holder;
-  for (const act of line.early.splice(0)) act(holder);
+  setImmediate(() => {
+    line.caughtUp = true;
+    for (const act of line.early.splice(0)) act(holder);
+  });
 }

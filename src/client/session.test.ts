@@ -546,6 +546,7 @@ describe('watching', () => {
     const watch = session.watch({ toolsListChanged: true, promptsListChanged: true, resourceSubscriptions: ['a:b'] });
     await expect(watch.acknowledged).resolves.toEqual({ toolsListChanged: true, resourceSubscriptions: ['a:b'] });
     server.line.deliver({ jsonrpc: '2.0', method: 'notifications/resources/updated', params: { uri: 'a:b' } });
+    await settle();
     expect(news).toEqual([{ type: 'resource-updated', uri: 'a:b' }]);
     await watch.close();
     expect(server.requests.at(-1)).toMatchObject({ method: 'resources/unsubscribe', params: { uri: 'a:b' } });

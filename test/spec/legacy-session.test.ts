@@ -353,6 +353,7 @@ describe('requests of the server', () => {
       server.line.deliver({ jsonrpc: '2.0', method: 'notifications/elicitation/complete', params });
     }
     await expect(session.callTool('x')).resolves.toEqual({ content: [] });
+    await settle();
     expect(news[0]).toEqual({ type: 'elicitation-complete', elicitationId: 'unknown' });
     expect(server.requests.filter(({ method }) => method === 'tools/call')).toHaveLength(1);
   });

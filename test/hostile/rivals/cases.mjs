@@ -29,7 +29,7 @@ function flood(response, piece) {
   response.on('drain', more).on('error', () => {});
   more();
 }
-const onCall = (act) => (exchange) => (exchange.method === 'tools/call' ? act(exchange) : 'well');
+const onCall = (act) => (exchange) => (exchange.tool === 'work' ? act(exchange) : 'well');
 
 export const CASES = [
   stdio('A1', '--mode banner', [work, ping], [ok(), ok('after a banner'), pong]),
