@@ -101,7 +101,7 @@ export class EventStreamDecoder {
     this.#heldLength = 0;
     // Half an id or half a retry would be a wrong one; half a data line is found out by the JSON check.
     if (rest.subarray(0, 5).toString('latin1') === 'data:') this.#line(rest);
-    if (isWholeJson(this.#data.join('\n'))) this.#dispatch();
+    if (this.#data.length > 0 && isWholeJson(this.#data.join('\n'))) this.#dispatch();
     else this.#reset();
   }
 
