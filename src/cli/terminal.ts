@@ -19,14 +19,19 @@ export function inTurn<T>({ stdin }: Terminal, dialog: () => Promise<T>): Promis
 }
 
 /** One line from the terminal; undefined at its end. What was typed before the question was shown does not count. */
-export function question(
+export async function question(
   { stdin, stderr }: Terminal,
   text: string,
   signal: AbortSignal | undefined,
 ): Promise<string | undefined> {
+  signal?.throwIfAborted();
+  await dropTyped(stdin);
   return new Promise((resolve, reject) => {
-    if (signal?.aborted === true) return reject(signal.reason as Error);
-    while (stdin.read() !== null);
+    if (stdin.readableEnded) return resolve(undefined);
+    if (signal?.aborted === true) {
+      if (stdin.isTTY) stdin.setRawMode(false);
+      return reject(signal.reason as Error);
+    }
     const reader = createInterface({ input: stdin, output: stderr, terminal: true });
     const finish = (end: () => void) => {
       signal?.removeEventListener('abort', abort);
@@ -43,4 +48,21 @@ export function question(
     reader.question(text, (answer) => finish(() => resolve(answer)));
     reader.on('close', () => finish(() => resolve(undefined)));
   });
+}
+
+/**
+ * Reads what was typed so far and forgets it. Most of it the system still keeps: it has to be fetched, and a line that was begun
+ * is given out in raw mode only.
+ */
+async function dropTyped(stdin: Terminal['stdin']): Promise<void> {
+  let read: boolean;
+  const drop = () => (read = true);
+  if (stdin.isTTY) stdin.setRawMode(true);
+  stdin.on('data', drop);
+  do {
+    read = false;
+    // The first may come before the system was asked again, the second does not.
+    for (let turn = 0; turn < 2; turn++) await new Promise((resolve) => setImmediate(resolve));
+  } while (read);
+  stdin.off('data', drop).pause();
 }
