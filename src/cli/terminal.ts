@@ -55,14 +55,15 @@ export async function question(
  * is given out in raw mode only.
  */
 async function dropTyped(stdin: Terminal['stdin']): Promise<void> {
-  let read: boolean;
-  const drop = () => (read = true);
+  let dropped = 0;
+  let before: number;
+  const drop = () => dropped++;
   if (stdin.isTTY) stdin.setRawMode(true);
   stdin.on('data', drop);
   do {
-    read = false;
+    before = dropped;
     // The first may come before the system was asked again, the second does not.
     for (let turn = 0; turn < 2; turn++) await new Promise((resolve) => setImmediate(resolve));
-  } while (read);
+  } while (dropped > before);
   stdin.off('data', drop).pause();
 }
