@@ -37,7 +37,14 @@ async function hostOf(servers: Record<string, { tools: JsonObject[]; call: Metho
     extra: { mcpServers, permissions: { allow: ['*/*'] } },
   });
   expect(diagnostics).toEqual([]);
-  const host = open(openHost({ config, surroundings: { env: {}, home: directory, workspaceFolder: directory } }));
+  const host = open(
+    openHost({
+      config,
+      surroundings: { env: {}, home: directory, workspaceFolder: directory },
+      // With what one server gave at hand, each call of another is asked about.
+      approver: { ask: async () => ({ type: 'allow', scope: 'once' }) },
+    }),
+  );
   await host.settled();
   return host;
 }
