@@ -28,7 +28,7 @@ if (!existsSync(here('node_modules/tmcp')) || !existsSync(here('../dist/client/i
 
 const wanted = options.only?.split(',');
 const chosen = CASES.filter(({ name, slow }) => wanted?.some((each) => name.startsWith(each)) ?? !(options.quick && slow));
-const plan = options.quick ? { rounds: 3, seconds: 0.2 } : { rounds: 7, seconds: 0.6 };
+const plan = options.quick ? { rounds: 3, seconds: 0.2, warmMs: 600 } : { rounds: 7, seconds: 0.6, warmMs: 2_000 };
 if (options.rounds !== undefined) plan.rounds = Number(options.rounds);
 
 const plain = await startPlainHttp();
@@ -53,8 +53,9 @@ async function runCase({ name, contenders, cold, rounds = plan.rounds }) {
     const driver = startDriver(name, contender);
     try {
       await driver.answer();
-      // The first round warms up, where what is measured is not a beginning.
-      if (!cold) await driver.round();
+      // Where what is measured is not a beginning, the first rounds warm up.
+      const warmAt = performance.now() + (cold ? 0 : plan.warmMs);
+      while (performance.now() < warmAt) await driver.round();
       drivers.push({ contender, driver, samples: [] });
     } catch (error) {
       driver.stop();

@@ -17,6 +17,7 @@ function connectCase(servers, targets) {
     title: servers === 1 ? 'connect to first list, one stdio server' : `connect to first list, ${servers} stdio servers at once`,
     unit: 'ms',
     better: 'less',
+    cold: true,
     contenders: clientsFor('stdio'),
     slow: servers > 1,
     ...(servers > 1 && { rounds: 5 }),

@@ -49,7 +49,7 @@ export const cases = [
     (snapshot, count, times) => {
       if (snapshot.find('tool', `plain/tool-${(times * 97) % count}`).type !== 'found') throw new Error('It was not found.');
     },
-    { '10 tools': 2 },
+    { '10 tools': 3 },
   ),
   registryCase(
     'search',
