@@ -27,11 +27,43 @@ describe('redacted arguments', () => {
       'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl',
       '-----BEGIN RSA PRIVATE KEY-----\nMIIE',
       'postgres://bob:hunter2@db.example/x',
+      'https://api.example/x?user=bob&access_token=abcdef123456',
+      'Server=db;User=bob;Password=hunter22',
+      'API_KEY="abcdef123456"',
+      '{"client_secret": "abcdef12"}',
+      "{'password':'hunter22'}",
+      'db:\n  password: hunter22',
+      'Authorization: Basic YTpi',
+      'AIzaSyA-1234567890abcdefghijklmnopqrstu',
     ]) {
       expect(hiddenIn(redact({ text: `take ${secret}` })), secret).not.toContain(secret.slice(-8));
     }
-    expect(redact({ text: 'a plain text', count: 3 })).toEqual({ text: 'a plain text', count: 3 });
+    for (const text of [
+      'a plain text',
+      'const token = lexer.next();',
+      'Forgot the password? Ask the secretary: Ann.',
+      'f(token=None)',
+    ]) {
+      expect(redact({ text, count: 3 })).toEqual({ text, count: 3 });
+    }
   });
+
+  it.each(['pwd', 'pass', 'accessKey', 'signing_key', 'jwt', 'cvv', 'X-Api-Key', 'proxyAuthorization'])(
+    'hold no value that is called %s',
+    (name) => {
+      expect(
+        hiddenIn(
+          redact({
+            [name]: 'hunter2',
+            list: [
+              { name, value: 'hunter2' },
+              { key: name, value: 'hunter2' },
+            ],
+          }),
+        ),
+      ).not.toContain('hunter2');
+    },
+  );
 
   it('say whether two secrets are the same, under one key only', () => {
     const of = (token: string, by = redact) => (by({ token })['token'] as { redacted: string }).redacted;

@@ -13,17 +13,27 @@ const LONGEST_WHOLE = 65_536;
 
 /** Names of arguments that hold secrets, in whatever spelling. */
 const SECRET_NAME =
-  /pass(?:word|wd|phrase|code)|secret|token|api[-_ ]?key|auth(?:orization|entication)?$|credential|private[-_ ]?key|cookie|session[-_ ]?id|^pin$|otp|signature/i;
+  /pass(?:word|wd|phrase|code)|^pass$|pwd|secret|token|(?:api|access|private|signing|encryption)[-_ ]?key|auth(?:orization|entication)?$|credential|cookie|session[-_ ]?id|^pin$|otp|signature|jwt|^cv[vc]$/i;
 
-/** Texts that are secrets whatever they are called: keys of well-known forms, tokens, key files, URLs with a password. */
+/** The same in the middle of a text, where a value stands behind it. */
+const NAME_IN_TEXT = String.raw`(?:password|passwd|passphrase|pwd|secret|token|(?:api|access|private)[-_]?key|credentials?|signature)`;
+
+/** Texts that are secrets whatever they are called: keys of well-known forms, tokens, key files, URLs with a password or a key. */
 const SECRET_TEXT = [
   /\b(?:sk|pk|rk|ghp|gho|ghu|ghs|ghr|glpat|xox[abprs]|npm|pypi|hf|shpat)[-_][A-Za-z0-9_-]{16,}/,
   /\bgithub_pat_[A-Za-z0-9_]{20,}/,
   /\b(?:AKIA|ASIA)[A-Z0-9]{16}\b/,
+  /\bAIza[A-Za-z0-9_-]{30,}/,
   /\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*/,
   /\b(?:bearer|basic)\s+[A-Za-z0-9._~+/=-]{16,}/i,
   /-----BEGIN [A-Z ]*PRIVATE KEY-----/,
-  /\b[a-z][a-z0-9+.-]*:\/\/[^\s/:@]+:[^\s/@]+@/i,
+  /\bauthorization["']?\s{0,3}[:=]\s{0,3}\S/i,
+  // Of bounded lengths, or each word of a long text would be read to its end.
+  /\b[a-z][a-z0-9+.-]{0,30}:\/\/[^\s/:@]{1,256}:[^\s/@]{1,256}@/i,
+  // `token=…` of a query or a connection, `"token": "…"` of JSON, `token: …` alone in its line. Code has spaces around its `=`.
+  new RegExp(`${NAME_IN_TEXT}=["']?[^\\s"'&;,()]{6,}`, 'i'),
+  new RegExp(`${NAME_IN_TEXT}["']\\s{0,3}:\\s{0,3}["'][^"']{3,}`, 'i'),
+  new RegExp(`^[\\t -]{0,16}[\\w.-]{0,40}${NAME_IN_TEXT}:[\\t ]{1,8}\\S{6,}[\\t ]{0,8}$`, 'im'),
 ];
 
 export interface RedactOptions {
@@ -52,6 +62,8 @@ export function createRedact(options: RedactOptions): Redact {
   let size = 0;
 
   function clean(value: unknown): unknown {
+    // Nothing of it will be kept, so none of it has to be looked at.
+    if (size > LONGEST_WHOLE) return null;
     if (typeof value === 'string') {
       size += value.length;
       return value.length > LONGEST_TEXT || isSecretText(value) ? hidden(value) : value;
@@ -63,9 +75,13 @@ export function createRedact(options: RedactOptions): Redact {
 
   function cleanObject(object: JsonObject): JsonObject {
     const cleaned: Record<string, unknown> = {};
+    // A list of headers or variables, say: one member has the name, another the value.
+    const label = object['name'] ?? object['key'];
+    const isLabelled = typeof label === 'string' && isSecretName(label);
     for (const [name, value] of Object.entries(object)) {
       size += name.length;
-      const isSecret = isSecretName(name) && value !== null && typeof value !== 'boolean';
+      const isNamed = isSecretName(name) || (isLabelled && name === 'value');
+      const isSecret = isNamed && value !== null && typeof value !== 'boolean';
       // A name may be a secret itself, where somebody made a map of them; and none is to be taken for more than a name.
       const key = isSecretText(name) ? '(redacted)' : name.slice(0, LONGEST_NAME);
       Object.defineProperty(cleaned, key, {
