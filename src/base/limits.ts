@@ -395,6 +395,27 @@ export const LIMITS = {
     what: 'One fact that is remembered, such as a call with its arguments.',
     breach: 'It is not remembered, and a call that cannot be written down is not sent.',
   },
+  maxAsked: {
+    default: 32,
+    ceiling: 256,
+    unit: 'entries',
+    what: 'Calls that wait for their turn to be shown to a person.',
+    breach: 'One more is denied.',
+  },
+  maxAskedOfServer: {
+    default: 8,
+    ceiling: 64,
+    unit: 'entries',
+    what: 'Such calls of one server.',
+    breach: 'One more is denied.',
+  },
+  approvalMs: {
+    default: 5 * MINUTE,
+    ceiling: 60 * MINUTE,
+    unit: 'ms',
+    what: 'The time in which a call that is shown to a person is answered.',
+    breach: 'The call is denied.',
+  },
   maxPendingApprovals: {
     default: 1_000,
     ceiling: 100_000,

@@ -195,11 +195,13 @@ export function openHost(options: HostOptions): Host {
   function approverOf(given: Approver | undefined): Approver {
     if (given === undefined) return denyAll('There is nobody to ask.');
     if (given.keepsQueue) return given;
-    const expiresAfterMs = 300_000;
+    const expiresAfterMs = limitOf('approvalMs', limits.approvalMs);
     const isAllowed = async (intent: CallIntent) => (await grants.covering(intent)).length > 0;
     return queueApprover(ticketed(given, { store: storage.get, clock, expiresAfterMs }), isAllowed, {
       clock,
       timeoutMs: expiresAfterMs,
+      ...(limits.maxAsked !== undefined && { maxPending: limits.maxAsked }),
+      ...(limits.maxAskedOfServer !== undefined && { maxPendingOfServer: limits.maxAskedOfServer }),
     });
   }
 

@@ -1,14 +1,14 @@
 // Asks one question at a time. Calls that come in parallel wait for their turn, so a person never faces two prompts at once,
 // and nobody waits for ever or is worn down by repetition.
-import { systemClock, type Clock } from '../../base/index.ts';
+import { limitOf, systemClock, type Clock } from '../../base/index.ts';
 import { abortError } from '../../jsonrpc/index.ts';
 import type { ApprovalRequest, Approver, Verdict } from './approver.ts';
 import type { CallIntent } from './intent.ts';
 
 export interface QueueOptions {
-  /** How long one question stands before it is denied, counted from when it is shown. Default five minutes. */
+  /** How long one question stands before it is denied, counted from when it is shown. Default: the limit `approvalMs`. */
   readonly timeoutMs?: number;
-  /** Questions that may wait, in all and of one server; more are denied at once. Default 32 and 8. */
+  /** Questions that may wait, in all and of one server; more are denied at once. Default: `maxAsked`, `maxAskedOfServer`. */
   readonly maxPending?: number;
   readonly maxPendingOfServer?: number;
   /** After this many denials of one tool by a person, it is denied without a question. Default 3. */
@@ -26,7 +26,10 @@ export function queueApprover(
   isAllowed: (intent: CallIntent) => boolean | Promise<boolean>,
   options: QueueOptions = {},
 ): Approver {
-  const { timeoutMs = 300_000, maxPending = 32, maxPendingOfServer = 8, maxDenials = 3, clock = systemClock } = options;
+  const { maxDenials = 3, clock = systemClock } = options;
+  const timeoutMs = limitOf('approvalMs', options.timeoutMs);
+  const maxPending = limitOf('maxAsked', options.maxPending);
+  const maxPendingOfServer = limitOf('maxAskedOfServer', options.maxPendingOfServer);
   const pending = new Set<{ readonly server: string }>();
   const denials = new Map<string, number>();
   let lastTurn: Promise<unknown> = Promise.resolve();
