@@ -83,10 +83,7 @@ function roleOf(role: Role, key: string): Role {
 function shapeReasons(before: unknown, after: unknown): readonly string[] {
   if (canonical(before) === canonical(after)) return [];
   const [was, is] = [members(before), members(after)];
-  const changed = [...new Set([...Object.keys(was), ...Object.keys(is)])].filter(
-    (key) => canonical(was[key]) !== canonical(is[key]),
-  );
-  return changed.flatMap((key) => {
+  return differing(was, is).flatMap((key) => {
     switch (key) {
       case 'inputSchema':
         return parameterReasons(members(was[key]), members(is[key]));
@@ -118,16 +115,15 @@ function parameterReasons(was: Members, is: Members): readonly string[] {
 }
 
 function hintReasons(was: Members, is: Members): readonly string[] {
-  return [...new Set([...Object.keys(was), ...Object.keys(is)])]
-    .filter((hint) => canonical(was[hint]) !== canonical(is[hint]))
-    .map((hint) => `its ${quoted(hint)} was ${said(was[hint])} and is ${said(is[hint])}`);
+  return differing(was, is).map((hint) => `its ${quoted(hint)} was ${said(was[hint])} and is ${said(is[hint])}`);
 }
 
-/** A URL with a scheme, or an address to write to. */
-const URLS = /\b(?:[a-z][a-z0-9+.-]{1,30}:\/\/|mailto:)[^\s"'`<>()[\]{}]+/gi;
+/** A URL with a scheme or what is taken for one, or an address to write to. */
+const URLS = /\b(?:[a-z][a-z0-9+.-]{1,30}:\/\/|mailto:|www\.)[^\s"'`<>()[\]{}]+/gi;
 const WORDS = /[\p{L}\p{N}_][\p{L}\p{N}_./-]*/gu;
 /** A name that is an ordinary word too is meant as a name only where it is marked as one. */
 const PLAIN = /^\p{Ll}+$/u;
+const MARKED = /[`"'](\p{Ll}+)[`"']|(?<!\p{Ll})(\p{Ll}+) tool/gu;
 
 function textReasons(was: readonly string[], is: readonly string[], others: readonly string[]): readonly string[] {
   if (canonical(was) === canonical(is)) return [];
@@ -138,10 +134,11 @@ function textReasons(was: readonly string[], is: readonly string[], others: read
   return [...urls, ...tools, ...hidden];
 }
 
+/** The names that a text speaks of, also with their server before them, in any of the ways to write that. */
 function mentions(text: string, names: readonly string[]): readonly string[] {
-  const words = new Set((text.match(WORDS) ?? []).map((word) => word.replace(/[./-]+$/, '')));
-  const marked = (name: string) => [`\`${name}\``, `"${name}"`, `'${name}'`, `${name} tool`].some((form) => text.includes(form));
-  return names.filter((name) => (PLAIN.test(name) ? marked(name) : words.has(name)));
+  const words = new Set((text.match(WORDS) ?? []).flatMap((word) => [word.replace(/[./-]+$/, ''), ...word.split(/__|[./]/)]));
+  const marked = new Set(Array.from(text.matchAll(MARKED), ([, inQuotes, asTool]) => inQuotes ?? asTool));
+  return names.filter((name) => (PLAIN.test(name) ? marked : words).has(name));
 }
 
 function fresh(before: readonly string[] | null, after: readonly string[] | null): readonly string[] {
@@ -151,8 +148,15 @@ function fresh(before: readonly string[] | null, after: readonly string[] | null
 
 type Members = Readonly<Record<string, unknown>>;
 
+/** The members without what every object has: what a server calls `toString` is a member of its own, or none. */
 function members(value: unknown): Members {
-  return isObject(value) ? value : {};
+  return Object.assign(Object.create(null) as object, isObject(value) ? value : {});
+}
+
+/** The names of the members that are not the same in both. */
+function differing(was: Members, is: Members): readonly string[] {
+  const isSame = (key: string) => key in was === key in is && canonical(was[key]) === canonical(is[key]);
+  return [...new Set([...Object.keys(was), ...Object.keys(is)])].filter((key) => !isSame(key));
 }
 
 function said(value: unknown): string {
