@@ -1,4 +1,4 @@
-import { chmodSync, linkSync, lstatSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, linkSync, lstatSync, mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'libsql';
@@ -221,4 +221,16 @@ test.each(['', 'sqlite:', 'mysql://host/x', 'http://host', 'postgres://%'])('%j 
 
 test('a key that is too short is refused', async () => {
   await expect(openStore(file, { auditKey: new Uint8Array(31) })).rejects.toMatchObject({ code: 'config-invalid' });
+});
+
+test.each([
+  ['was removed with its folder', () => rmSync(join(folder, 'state'), { recursive: true })],
+  ['was moved away', () => renameSync(file, `${file}.old`)],
+  ['was exchanged', () => (renameSync(file, `${file}.old`), writeFileSync(file, '', { mode: 0o600 }))],
+])('nothing passes for written when the file %s', async (_, act) => {
+  const store = await open();
+  await store.audit.append(note);
+  act();
+  await expect(store.audit.append(note)).rejects.toMatchObject({ code: 'store-unavailable' });
+  await expect(store.journal.begin(call('c1'), note)).rejects.toMatchObject({ code: 'store-unavailable' });
 });

@@ -1,5 +1,6 @@
 // SQLite: one connection in this process, any number of processes at one file. A transaction takes the file's one write lock at its
 // start; who does not get it waits without blocking this process.
+import { statSync } from 'node:fs';
 import Database from 'libsql';
 import { DummyDriver, Kysely, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler, type Compilable } from 'kysely';
 import { sleep, systemClock } from '../../base/index.ts';
@@ -46,6 +47,8 @@ class Connection implements Engine, Session {
   readonly #file: string;
   readonly #database: Database.Database;
   readonly #atLeast: WriteOptions['outlives'];
+  /** Which file it was that was opened, whatever stands at its path later. */
+  readonly #identity: string;
   readonly #prepared = new Map<string, { readonly statement: Database.Statement; readonly returns: boolean }>();
   #synchronous: WriteOptions['outlives'] | undefined;
   /** Ends when whoever has the connection gives it back. */
@@ -58,6 +61,7 @@ class Connection implements Engine, Session {
     this.#atLeast = atLeast;
     try {
       this.#database = new Database(file, { timeout: BLOCKING_MS });
+      this.#identity = identityOf(file);
     } catch (error) {
       throw faultOf(error, file);
     }
@@ -94,6 +98,8 @@ class Connection implements Engine, Session {
 
   write<T>(act: (session: Session) => Promise<T>, { outlives }: WriteOptions): Promise<T> {
     return this.#alone(async () => {
+      // SQLite would go on writing to a file that is nowhere any more.
+      if (identityOf(this.#file) !== this.#identity) throw goneFrom(this.#file);
       this.#secure(this.#atLeast === 'power' ? 'power' : outlives);
       await this.#again(() => this.#database.exec('begin immediate'));
       try {
@@ -164,6 +170,17 @@ class Connection implements Engine, Session {
       await sleep(RETRY_MS * (0.5 + Math.random()));
     }
   }
+}
+
+/** Which file stands there; '' for none. */
+function identityOf(file: string): string {
+  const found = statSync(file, { throwIfNoEntry: false });
+  return found === undefined ? '' : `${found.dev}:${found.ino}`;
+}
+
+function goneFrom(file: string): ParleyError {
+  const message = `What Parley remembers was taken away from ${file} while Parley ran, or something else was put there. Start it again.`;
+  return new ParleyError('store-unavailable', message);
 }
 
 function codeOf(error: unknown): string {
