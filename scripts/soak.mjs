@@ -2,7 +2,7 @@
 //   npm run soak -- --minutes 10
 // At the end it says what it cost: memory, handles, processes left behind, and how fast the healthy ones answered with the bad ones
 // beside them and without. It fails when memory grows, something is left, or the healthy ones became slower than twice.
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,6 +11,7 @@ import { parseArgs } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { loadConfig, openHost } from '../dist/host/index.js';
+import { openStore } from '../dist/store/index.js';
 import { fail } from './page.mjs';
 
 const { values } = parseArgs({ options: { minutes: { type: 'string', default: '10' }, seconds: { type: 'string' } } });
@@ -66,8 +67,11 @@ async function load(mcpServers, forMs) {
     env: {},
     extra: { mcpServers, permissions: { allow: ['*/*'] }, limits: { maxLineBytes: 65_536 }, connectTimeoutMs: 5_000 },
   });
+  // What is written down of each call goes to a file, as it does for the command.
+  const store = await openStore(join(directory, `${randomUUID()}.sqlite`), { auditKey: randomBytes(32) });
   const host = openHost({
     config,
+    store,
     surroundings: { env: process.env, home: directory, workspaceFolder: directory },
     approver: { ask: async () => ({ type: 'allow', scope: 'once' }) },
   });
@@ -83,8 +87,8 @@ async function load(mcpServers, forMs) {
       const outcome = await host.call(`${name}/${bad ? 'work' : 'ping'}`, {}, { timeoutMs: bad ? 2_000 : 30_000 });
       if (!bad && outcome.type !== 'ok') failures++;
       if (!bad) times.push(performance.now() - startedAt);
-      // A bad one is brought back again and again, also when it was given up.
-      if (bad && outcome.type !== 'ok') await Promise.all([sleep(250), host.restart(name).catch(() => {})]);
+      // A bad one is brought back again and again, also when it was given up; each start of it costs the machine more than we do.
+      if (bad && outcome.type !== 'ok') await Promise.all([sleep(5_000), host.restart(name).catch(() => {})]);
       await sleep(bad ? 50 : 20);
     }
   };
@@ -96,6 +100,7 @@ async function load(mcpServers, forMs) {
   };
   await Promise.all([...Object.keys(mcpServers).map(busy), watch()]);
   await host.close();
+  await store.close();
   return { times, heaps, failures };
 }
 
