@@ -9,10 +9,7 @@ type Result = CallToolResult | ReadResourceResult | GetPromptResult;
 export function printOutcome<R extends Result>(printer: Printer, outcome: Outcome<Held<R>>): number {
   const { exit, code } = exitOfOutcome(outcome);
   if (outcome.type !== 'ok' && outcome.type !== 'tool-error') {
-    const hint =
-      outcome.type === 'denied'
-        ? ` ${outcome.because}${outcome.by === 'no-terminal' ? ' A rule given with --allow permits it.' : ''}`
-        : '';
+    const hint = outcome.type === 'denied' ? ` ${outcome.because}${remedy(outcome)}` : '';
     const ticket = outcome.type === 'denied' ? outcome.ticket : undefined;
     printer.error(code, `${sayOutcome(outcome)}${hint}`, { ticket });
     return exit;
@@ -33,6 +30,13 @@ export function printOutcome<R extends Result>(printer: Printer, outcome: Outcom
     printer.say(`The structured content does not fit the tool's output schema: ${errors.join('; ') || verdict}.`);
   }
   return exit;
+}
+
+/** How the call can be made all the same, where that is up to whoever typed it. */
+function remedy({ by, widest }: Extract<Outcome<never>, { readonly type: 'denied' }>): string {
+  if (by !== 'no-terminal') return '';
+  const rule = widest === 'run' ? ', or allow it with --allow SERVER/TOOL' : '';
+  return ` Call it at a terminal, keep it for an answer with --non-interactive park${rule}.`;
 }
 
 /** The text of a result as it is, and Base64 for what is no text. */

@@ -130,7 +130,9 @@ export function createScreen({ printer, io }: Pick<Workspace, 'printer' | 'io'>,
       ]);
       say(`\n${columns([['#', 'tool', 'outcome', 'time', 'why'], ...rows])}`);
       if (!io.interactive && calls.some(({ status }) => status === 'denied')) {
-        say('Nobody could be asked here. What a rule allows runs without a question: --allow server/tool.');
+        say(
+          'Nobody could be asked here. Run it at a terminal, keep such calls for an answer with --non-interactive park, or allow them by rules.',
+        );
       }
       calls = [];
     },

@@ -14,7 +14,7 @@ import { named } from '../named.ts';
 import { decide, mayRepeat, placeOf, type CallQuestion, type Decision, type OwnFiles, type RuleSet } from '../policy/index.ts';
 import type { Allowed, AllowedBy, Entries } from '../record/index.ts';
 import { oneLine } from '../trust/index.ts';
-import type { Denier, Outcome } from './outcome.ts';
+import type { Denied, Denier, Outcome } from './outcome.ts';
 
 export interface GateParts {
   readonly rules: RuleSet;
@@ -120,7 +120,7 @@ export function createGate(parts: GateParts): Gate {
     }
   }
 
-  async function denial(intent: CallIntent, by: Denier, because: string, ticket?: string): Promise<Outcome<never>> {
+  async function denial(intent: CallIntent, by: Denier, because: string, ticket?: string): Promise<Denied> {
     await note(async ({ audit }) => audit.append(entries.refusal(intent, because, by, ticket)));
     return { type: 'denied', by, because, ...(ticket !== undefined && { ticket }) };
   }
@@ -162,7 +162,9 @@ export function createGate(parts: GateParts): Gate {
         return await approved(intent, verdict, rebuild);
       }
       if (verdict.by !== 'no-terminal') return await refuse(intent, verdict.by, verdict.message ?? because, verdict.ticket);
-      return await refuse(intent, because === changed ? 'changed' : 'no-terminal', because, verdict.ticket);
+      if (because === changed) return await refuse(intent, 'changed', because, verdict.ticket);
+      const refusal = await denial(intent, 'no-terminal', because, verdict.ticket);
+      return { ended: { intent, because, outcome: { ...refusal, widest } } };
     } catch (error) {
       if (signal?.aborted) return { ended: { intent, because: 'It was cancelled.', outcome: { type: 'cancelled' } } };
       return refuse(intent, 'policy', `Nobody could be asked: ${asFault(error).message}`);

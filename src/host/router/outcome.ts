@@ -2,7 +2,7 @@
 // and one sentence that says so.
 import type { ParleyError } from '../../errors.ts';
 import { seconds } from '../../jsonrpc/index.ts';
-import type { Denier as ApprovalDenier } from '../approval/index.ts';
+import type { ApprovalScope, Denier as ApprovalDenier } from '../approval/index.ts';
 
 /** `R` is the result as it is held: what a server says stays shut in. */
 export type Outcome<R> =
@@ -14,8 +14,17 @@ export type Outcome<R> =
   | { readonly type: 'unknown'; readonly message: string; readonly suggestions: readonly string[] }
   /** The arguments cannot be right; nothing was sent. */
   | { readonly type: 'invalid'; readonly message: string }
-  /** Policy, a person or the lack of one said no, or it is not what was reviewed; nothing was sent. `because` is for people. */
-  | { readonly type: 'denied'; readonly by: Denier; readonly because: string; readonly ticket?: string }
+  /**
+   * Policy, a person or the lack of one said no, or it is not what was reviewed; nothing was sent. `because` is for people. `widest` is
+   * there where somebody would have been asked: with `run`, a rule that allows makes the question needless.
+   */
+  | {
+      readonly type: 'denied';
+      readonly by: Denier;
+      readonly because: string;
+      readonly ticket?: string;
+      readonly widest?: ApprovalScope;
+    }
   /** The server answered with a JSON-RPC error. The message is its own. */
   | { readonly type: 'protocol-error'; readonly code: number; readonly message: string; readonly data: unknown }
   | { readonly type: 'timeout'; readonly afterMs: number }
@@ -27,6 +36,9 @@ export type Outcome<R> =
 
 /** Who or what said no. `changed`: the project's lock, since the definition is not the one that was reviewed. */
 export type Denier = ApprovalDenier | 'changed';
+
+/** A call that was not let through. */
+export type Denied = Extract<Outcome<never>, { readonly type: 'denied' }>;
 
 export type OutcomeType = Outcome<unknown>['type'];
 
