@@ -13,13 +13,13 @@ test('there are examples', () => {
 });
 
 test.each(rows)('%s %s on %s/%s %s: %s', (effect, text, server, tool, args, matches) => {
-  const rule = parseRule(effect as 'allow', text as string, { file: 'docs/rules.md', key: '', scope: 'user' });
+  const rule = parseRule(effect as 'allow', text, { file: 'docs/rules.md', key: '', scope: 'user' });
   const question: CallQuestion = {
     type: 'call',
     intent: createIntent({
-      server: server as string,
-      tool: { name: tool as string, inputSchema: {} },
-      args: JSON.parse(args as string) as Record<string, unknown>,
+      server: server,
+      tool: { name: tool, inputSchema: {} },
+      args: JSON.parse(args) as Record<string, unknown>,
     }),
     server: { trusted: false, reviewedTools: [] },
     grants: [],

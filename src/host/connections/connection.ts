@@ -1,6 +1,6 @@
 // The host's standing hold on one server: connects, watches its health, and comes back with a bounded back-off.
 // What it is doing is always in `state`; nothing else is remembered.
-import { isParleyError, ParleyError, RpcError } from '../../errors.ts';
+import { ParleyError } from '../../errors.ts';
 import { backoff, createFeed, type Clock, type Feed, type Timer } from '../../base/index.ts';
 import { abortError } from '../../jsonrpc/index.ts';
 import type { Session } from '../../client/index.ts';
