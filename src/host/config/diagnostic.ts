@@ -18,10 +18,10 @@ export interface Diagnostic {
   readonly message: string;
 }
 
-/** `file:line:column message`, or without the numbers where there is no place. */
+/** `file:line:column message`, or `file: message` where there is no place. */
 export function formatDiagnostic(diagnostic: Diagnostic): string {
   const { file, line, column, message } = diagnostic;
-  return line === undefined ? `${file} ${message}` : `${file}:${line}:${column ?? 1} ${message}`;
+  return line === undefined ? `${file}: ${message}` : `${file}:${line}:${column ?? 1} ${message}`;
 }
 
 /** `text` in double quotes on one line, at most 80 characters of it, with everything that does not print escaped. */

@@ -44,10 +44,7 @@ export function addServer(place: EditPlace, name: string, entry: unknown, option
   const { main, own } = openDrafts(place);
   const [at = [newRoot(main), name] as const] = definitionsIn(main, name);
   if (options.replace !== true && [main, own].some((draft) => definitionsIn(draft, name).length > 0)) {
-    throw new ParleyError(
-      'usage',
-      `Server ${quoted(name)} exists in ${place.scope} scope. Remove it first, or say that it is to be replaced.`,
-    );
+    throw new ParleyError('usage', `Server ${quoted(name)} exists in ${place.scope} scope. Remove it first, or add --replace.`);
   }
   for (const draft of [main, own]) {
     for (const path of pathsOf(name)) if (draft !== main || path[0] !== at[0]) draft.remove(path);

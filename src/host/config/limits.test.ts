@@ -55,7 +55,7 @@ describe('limits in configuration', () => {
       'error limits.maxItems: "limits.maxItems" must be a whole number from 1 to 1000000, not a text.',
       'error limits.maxRounds: "limits.maxRounds" must be a whole number from 1 to 64, not 0.',
       'warning limits.maxEventId: "limits.maxEventId" is ignored: it is always 1024.',
-      'notice limits.maxPage: there is no limit "maxPage", so it has no effect. Did you mean "maxPages"?',
+      'warning limits.maxPage: there is no limit "maxPage", so it has no effect. Did you mean "maxPages"?',
     ]);
   });
 

@@ -18,7 +18,11 @@ export function readLimits(fields: Fields): Limits | undefined {
   for (const [key, asked] of Object.entries(value)) {
     const name = NAMES.find((known) => known === key);
     if (name === undefined) {
-      fields.report('notice', ['limits', key], `there is no limit ${quoted(key)}, so it has no effect.${didYouMean(key, NAMES)}`);
+      fields.report(
+        'warning',
+        ['limits', key],
+        `there is no limit ${quoted(key)}, so it has no effect.${didYouMean(key, NAMES)}`,
+      );
     } else if (LIMITS[name].ceiling === LIMITS[name].default) {
       fields.report('warning', ['limits', key], `"limits.${key}" is ignored: it is always ${LIMITS[name].default}.`);
     } else if (typeof asked !== 'number' || !Number.isSafeInteger(asked) || asked < 1 || asked > LIMITS[name].ceiling) {

@@ -341,7 +341,7 @@ describe('loadConfig', () => {
     const { config } = workspace.load({
       extra: { mcpServers: { x: { command: 'flag' } }, permissions: { allow: ['x/*'] } },
     });
-    expect(config.servers).toMatchObject([{ written: { command: 'flag' }, source: { file: '(command line)', scope: 'flag' } }]);
+    expect(config.servers).toMatchObject([{ written: { command: 'flag' }, source: { file: 'the command line', scope: 'flag' } }]);
     expect(config.rules.allow).toMatchObject([{ rule: 'x/*', source: { scope: 'flag' } }]);
   });
 

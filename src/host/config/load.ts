@@ -40,7 +40,7 @@ export function loadConfig(options: LoadOptions = {}): Loaded {
     else if (read === 'broken' && place.form === 'parley') complete = false;
   };
   if (extra !== undefined) {
-    const place = { file: '(command line)', scope: 'flag', form: 'parley' } as const;
+    const place = { file: 'the command line', scope: 'flag', form: 'parley' } as const;
     take(place, parseDocument(place, JSON.stringify(extra), diagnostics));
   }
   for (const place of places(paths, configFile === undefined ? undefined : resolve(cwd, configFile))) {

@@ -130,7 +130,9 @@ function checkRootKeys(document: Document, root: Record<string, unknown>): boole
         `The key ${quoted(key)} is not read. Servers stand under "mcpServers" at the top of the file.`,
       );
     } else {
-      document.report('notice', [key], `The key ${quoted(key)} is not known and has no effect.`);
+      // In a file that other applications read too, it may be theirs.
+      const level = document.form === 'parley' ? 'warning' : 'notice';
+      document.report(level, [key], `The key ${quoted(key)} is not known and has no effect.`);
     }
   }
   return misnamed;
