@@ -27,10 +27,10 @@ export async function readArguments(sources: ArgumentSources): Promise<JsonObjec
   const take = (object: JsonObject) => {
     for (const [key, value] of Object.entries(object)) set(args, key, value);
   };
-  if (json !== undefined) take(parseObject(json, '--args'));
+  if (json !== undefined) take(parseObject(json, 'of --args'));
   for (const word of words) {
-    if (word === '-') take(parseObject(await sources.readStdin(), 'standard input'));
-    else if (word.startsWith('{')) take(parseObject(word, 'the argument'));
+    if (word === '-') take(parseObject(await sources.readStdin(), 'on standard input'));
+    else if (word.startsWith('{')) take(parseObject(word, 'of the arguments'));
     else {
       const [, key, operator, text] = /^([^=:]+?)(:=|=)([^]*)$/.exec(word) ?? [];
       if (key === undefined || text === undefined) {
@@ -38,7 +38,7 @@ export async function readArguments(sources: ArgumentSources): Promise<JsonObjec
       }
       checkKey(key, schema);
       const property = propertyOf(schema, key);
-      if (operator === ':=') set(args, key, parseJson(text, `the value of "${key}"`));
+      if (operator === ':=') set(args, key, parseJson(text, `for "${key}"`));
       else set(args, key, coerce(key, text.startsWith('@') ? readFile(resolve(cwd, text.slice(1))) : text, property));
     }
   }
@@ -81,7 +81,7 @@ function coerce(key: string, text: string, property: JsonObject | undefined): un
       const items = isObject(property?.['items']) ? property['items'] : undefined;
       return text === '' ? [] : text.split(',').map((item) => coerce(key, item, items));
     }
-    return parseJson(text, `the value of "${key}"`);
+    return parseJson(text, `for "${key}"`);
   }
   throw new ParleyError('usage', `"${key}" must be ${types.join(' or ')}, and "${text.slice(0, 80)}" is not. Nothing was sent.`);
 }
@@ -100,14 +100,14 @@ function typesOf(property: JsonObject | undefined): readonly string[] {
 function parseObject(text: string, where: string): JsonObject {
   const value = parseJson(text, where);
   if (isObject(value)) return value;
-  throw new ParleyError('usage', `The JSON in ${where} is not an object, and the arguments of a tool are one.`);
+  throw new ParleyError('usage', `The JSON ${where} is not an object, and the arguments of a tool are one.`);
 }
 
 function parseJson(text: string, where: string): unknown {
   try {
     return JSON.parse(text) as unknown;
   } catch (error) {
-    throw new ParleyError('usage', `${where} is not valid JSON: ${(error as Error).message}.`, { cause: error });
+    throw new ParleyError('usage', `The text ${where} is not valid JSON: ${(error as Error).message}.`, { cause: error });
   }
 }
 

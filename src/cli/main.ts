@@ -55,6 +55,10 @@ export async function main(argv: readonly string[], io: Io): Promise<number> {
   addLockCommands(program, run);
   addApprovalCommands(program, run);
   addAuditCommands(program, run);
+  program.addHelpText('after', FIRST_STEPS);
+  program.addHelpText('afterAll', ({ command }) =>
+    command === program ? '' : '\nOptions of every command, as --json, --allow RULE or --config FILE: parley --help',
+  );
   try {
     // As other agents' commands have it: `parley -p "…"` runs a prompt.
     await program.parseAsync(argv[0] === '-p' ? ['run', ...argv] : argv, { from: 'user' });
@@ -68,10 +72,16 @@ export async function main(argv: readonly string[], io: Io): Promise<number> {
   return io.signal.aborted ? exitCode.interrupted : exit;
 }
 
+const FIRST_STEPS = `
+Start here:
+  parley mcp add everything -- npx -y @modelcontextprotocol/server-everything
+  parley mcp list
+  parley call everything/get-sum a=2 b=3`;
+
 /** What commander says, as we say things. */
 function sentence(message: string): string {
   const [first = '', ...rest] = message.replace(/^error: /, '').split('\n');
-  return [`${first.charAt(0).toUpperCase()}${first.slice(1)}.`, ...rest].join(' ');
+  return [`${first.charAt(0).toUpperCase()}${first.slice(1).replace(/\.$/, '')}.`, ...rest].join(' ');
 }
 
 function collect(value: string, before: readonly string[] = []): readonly string[] {

@@ -12,8 +12,10 @@ import {
   parkApprover,
   parseLock,
   parseName,
+  parseRule,
   visible,
   type Approver,
+  type Diagnostic,
   type Host,
   type HostConfig,
   type Loaded,
@@ -59,19 +61,22 @@ export interface Workspace extends Loaded {
 
 /**
  * The configuration that holds here; what is wrong in it is said on stderr.
- * @throws ParleyError `config-invalid` when the file given by `--config` cannot be used at all
+ * @throws ParleyError `config-invalid` when the file given by `--config` cannot be used at all, or a rule of the command line not be read
  */
 export function openWorkspace(io: Io, options: GlobalOptions): Workspace {
   const printer = createPrinter(io, options);
   const { allow = [], ask = [], deny = [] } = options;
-  const given = allow.length + ask.length + deny.length > 0;
+  const given = { allow, ask, deny };
+  for (const effect of ['allow', 'ask', 'deny'] as const)
+    for (const rule of given[effect]) parseRule(effect, rule, { file: `--${effect}`, key: '', scope: 'flag' });
+  const hasRules = allow.length + ask.length + deny.length > 0;
   const load = () =>
     loadConfig({
       cwd: io.cwd,
       env: io.env,
       home: io.home,
       ...(options.config !== undefined && { configFile: options.config }),
-      ...(given && { extra: { permissions: { allow, ask, deny } } }),
+      ...(hasRules && { extra: { permissions: given } }),
     });
   const loaded = load();
   const file = options.config === undefined ? undefined : resolve(io.cwd, options.config);
@@ -79,9 +84,9 @@ export function openWorkspace(io: Io, options: GlobalOptions): Workspace {
   if (unusable !== undefined) throw new ParleyError('config-invalid', formatDiagnostic(unusable));
   for (const diagnostic of loaded.diagnostics) {
     const line = formatDiagnostic(diagnostic);
-    if (diagnostic.level === 'notice') printer.detail(line);
-    else if (diagnostic.level === 'warning') printer.say(line);
-    else printer.error('config-invalid', line);
+    if (diagnostic.level === 'notice' && !explains(diagnostic, loaded.diagnostics)) printer.detail(line);
+    else if (diagnostic.level === 'error') printer.error('config-invalid', line);
+    else printer.say(line);
   }
   const { stateDir } = loaded.paths;
   const state = openState(stateDir, loaded.config);
@@ -96,6 +101,11 @@ export function openWorkspace(io: Io, options: GlobalOptions): Workspace {
     logDir: join(stateDir, 'logs'),
     reload: load,
   };
+}
+
+/** True for a notice about a server that cannot be used, such as a key that has no effect: it may be why. */
+function explains({ file, server }: Diagnostic, all: readonly Diagnostic[]): boolean {
+  return server !== undefined && all.some((each) => each.level === 'error' && each.file === file && each.server === server);
 }
 
 function approverFor(io: Io, { nonInteractive, parkWait }: GlobalOptions, state: State): Approver | undefined {
@@ -116,9 +126,14 @@ function approverFor(io: Io, { nonInteractive, parkWait }: GlobalOptions, state:
 }
 
 /** The configured server called `name`. @throws ParleyError `not-found` */
-export function serverNamed({ config }: Workspace, name: string): ServerDefinition {
+export function serverNamed({ config, diagnostics }: Workspace, name: string): ServerDefinition {
   const server = config.servers.find((each) => each.name === name);
   if (server !== undefined) return server;
+  const fault = diagnostics.find((each) => each.level === 'error' && each.server === name);
+  if (fault !== undefined)
+    throw new ParleyError('not-found', `Server "${name}" is left out until ${fault.file} is corrected.`, {
+      details: { server: name },
+    });
   const names = config.servers.map((each) => each.name);
   const known = names.length === 0 ? ' None is configured: add one with `parley mcp add`.' : didYouMean(name, names);
   throw new ParleyError('not-found', `There is no server "${name}".${known}`, { details: { server: name } });
@@ -182,9 +197,37 @@ export function lockFile(root: string): string {
 
 /** The servers that a typed name may belong to: the one it names, or all. */
 export function serversFor({ config }: Workspace, typed: string): readonly string[] | undefined {
-  const enabled = new Set(config.servers.filter((server) => server.enabled).map(({ name }) => name));
-  const named = parseName(typed, enabled).flatMap(({ server }) => (server === undefined ? [] : [server]));
+  const named = namedIn(
+    typed,
+    config.servers.filter(({ enabled }) => enabled),
+  );
   return named.length === 0 ? undefined : named;
+}
+
+/** @throws ParleyError `not-found` when nothing called `typed` is there because its server is disabled */
+export function refuseDisabled({ config }: Workspace, typed: string): void {
+  const [name] = namedIn(
+    typed,
+    config.servers.filter(({ enabled }) => !enabled),
+  );
+  if (name !== undefined) throw disabled(name);
+}
+
+function namedIn(typed: string, servers: readonly ServerDefinition[]): readonly string[] {
+  const names = new Set(servers.map(({ name }) => name));
+  return parseName(typed, names).flatMap(({ server }) => (server === undefined ? [] : [server]));
+}
+
+/** The server called `name`, which is to be used. @throws ParleyError `not-found` when there is none, or it is disabled */
+export function usableServer(workspace: Workspace, name: string): ServerDefinition {
+  const server = serverNamed(workspace, name);
+  if (!server.enabled) throw disabled(name);
+  return server;
+}
+
+function disabled(server: string): ParleyError {
+  const message = `Server "${server}" is disabled. Use it again with \`parley mcp enable ${server}\`.`;
+  return new ParleyError('not-found', message, { details: { server } });
 }
 
 /** Runs `act` with a host that is closed afterwards, however it ends. */
@@ -201,15 +244,15 @@ export async function withHost<T>(
   }
 }
 
-/** Milliseconds that lists wait for slow servers before they show what is there. */
+/** Milliseconds that what concerns many servers waits for slow ones before it goes on with those that are there. */
 const PATIENCE_MS = 10_000;
 
 /**
- * Waits for the servers and says which could not be reached.
+ * Waits for the servers and says which could not be reached. One server alone is waited for until its own time-out.
  * @throws ParleyError or RpcError why, when none could
  */
-export async function settle(host: Host, { printer, io }: Workspace, withinMs = PATIENCE_MS): Promise<void> {
-  await host.settled({ withinMs, signal: io.signal });
+export async function settle(host: Host, { printer, io }: Workspace): Promise<void> {
+  await host.settled({ signal: io.signal, ...(host.servers.length > 1 && { withinMs: PATIENCE_MS }) });
   const { servers } = host;
   const absent = servers.filter(({ state }) => state.type !== 'ready');
   const [first, ...others] = absent;

@@ -100,7 +100,7 @@ export async function connect(transport: Transport, options: ConnectOptions = {}
 function tooLate(transport: Transport, afterMs: number, noise: number): ParleyError {
   const hint =
     noise === 0
-      ? 'Raise the connect time-out if it is slow to start.'
+      ? 'Raise connectTimeoutMs if it is slow to start.'
       : `What it wrote, ${noise} ${noise === 1 ? 'line' : 'lines'}, is not MCP. Check that it is an MCP server.`;
   return new ParleyError(
     'timeout',

@@ -22,6 +22,7 @@ export {
   placesOf,
   readRules,
   replay,
+  ROUTES,
   type CallQuestion,
   type Decision,
   type ReadQuestion,

@@ -84,7 +84,8 @@ describe('a configuration file', () => {
     expect(at(8)).toMatch(/Server "scheme": "url" must be a whole URL/);
     expect(at(9)).toMatch(/The name "two__parts" cannot be used.*Call it "two_parts"/);
     expect(at(10)).toMatch(/Server "unset": the variable "PARLEY_NEVER_SET" is not set/);
-    expect(stderr.trimEnd().split('\n')).toHaveLength(6);
+    expect(stderr).toMatch(/Server "misspelt": the key "\w+" is not known and has no effect. Did you mean "command"\?/);
+    expect(stderr.trimEnd().split('\n')).toHaveLength(7);
     // They are errors: --quiet keeps them, and in JSON each is a line of it.
     const quiet = await user.run(['--config', config, '-q', '--json', 'tools', 'list', 'good']);
     expect(quiet.code).toBe(0);
@@ -237,7 +238,8 @@ describe('a server that cannot be used', () => {
 
   it('because it wants sign-in', async () => {
     const failed = await failures({ url: `${origin}/private` });
-    expect(failed).toMatchObject({ exit: 3, code: 'auth-required', message: expect.stringContaining('HTTP 401') as string });
+    const message = 'Server "s": sign-in needed: run `parley mcp login s`.';
+    expect(failed).toEqual({ exit: 3, code: 'auth-required', message });
   });
 
   it('because it prints and prints, and no word of it is MCP', async () => {

@@ -20,7 +20,7 @@ export function addApprovalCommands(program: Command, run: Run): void {
   const approvals = program.command('approvals').description('Answer the calls that wait for somebody');
 
   approvals
-    .command('list')
+    .command('list', { isDefault: true })
     .description('List the calls that wait; exit code 0 also when there is none')
     .option('--all', 'those that are over too')
     .action(run((workspace, _words, options: { all?: boolean }) => list(workspace, options.all === true)));
@@ -56,7 +56,7 @@ export function addApprovalCommands(program: Command, run: Run): void {
   const grants = program.command('grants').description('See and end what was allowed beyond one call');
 
   grants
-    .command('list')
+    .command('list', { isDefault: true })
     .description('List what is allowed')
     .action(run((workspace) => listGrants(workspace)));
 

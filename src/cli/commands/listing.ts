@@ -4,7 +4,7 @@ import type { Host } from '../../host/index.ts';
 import { exitCode } from '../exit.ts';
 import type { Result } from '../output.ts';
 import type { Run } from '../run.ts';
-import { serverNamed, settle, withHost } from '../workspace.ts';
+import { settle, usableServer, withHost } from '../workspace.ts';
 
 /** Adds `list [server]` to `parent`, and makes it what the parent does by itself. */
 export function addListCommand(parent: Command, run: Run, what: string, listing: (host: Host) => Result): void {
@@ -14,7 +14,7 @@ export function addListCommand(parent: Command, run: Run, what: string, listing:
     .argument('[server]')
     .action(
       run((workspace, [server]) =>
-        withHost(workspace, server === undefined ? undefined : [serverNamed(workspace, server).name], async (host) => {
+        withHost(workspace, server === undefined ? undefined : [usableServer(workspace, server).name], async (host) => {
           await settle(host, workspace);
           workspace.printer.result(listing(host));
           return exitCode.ok;

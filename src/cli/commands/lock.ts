@@ -91,7 +91,7 @@ async function update(workspace: Workspace, names: readonly string[], agreed: bo
     if (!agreed && !io.interactive) {
       throw new ParleyError(
         'usage',
-        'Nobody can be asked whether this is right. Look at it with `parley lock diff`, then add --yes.',
+        'Nobody can be asked whether this is right, and nothing was written. Look at what stands above, then add --yes.',
       );
     }
     const answer = agreed ? 'y' : await question(io, 'Write parley.lock? [y]es (Enter leaves it as it is): ', io.signal);
@@ -128,7 +128,7 @@ async function withOffers(
     throw new ParleyError('not-found', 'This project defines no server that is enabled; there is nothing to lock.');
   const only = wanted.map(({ name }) => name);
   return withHost(workspace, only, async (host) => {
-    await host.settled({ withinMs: 30_000, signal: workspace.io.signal });
+    await host.settled({ signal: workspace.io.signal });
     const offers = new Map<string, LockedServer>();
     const reports = host.servers.map((status): Report => {
       const offer = offerOf(host, status);
@@ -156,7 +156,7 @@ function offerOf({ registry }: Host, { name, state }: ServerStatus): Offer | und
 
 type Detail = 'summary' | 'lines';
 
-function toText({ status, drifts }: Report, detail: Detail): string {
+function toText({ status, locked, drifts }: Report, detail: Detail): string {
   const name = oneLine(status.name, 80);
   if (drifts === undefined) return `✗ ${name}: ${sayState(status)}`;
   if (drifts.length === 0) return `✓ ${name}: as it was reviewed`;
@@ -165,10 +165,8 @@ function toText({ status, drifts }: Report, detail: Detail): string {
     `  ${level === 'blocked' ? 'review' : 'notice'}: ${kind}${of === '' ? '' : ` ${oneLine(of, 128)}`}: ${reasons.join('; ')}`,
     ...(detail === 'lines' && changes.length > 0 ? [gutter(changes.join('\n'))] : []),
   ]);
-  return [
-    `${blocked ? '✗' : '✓'} ${name}: ${blocked ? 'changed since it was reviewed' : 'other words, and nothing else'}`,
-    ...lines,
-  ].join('\n');
+  const changed = locked === NEVER ? 'it was never reviewed' : 'changed since it was reviewed';
+  return [`${blocked ? '✗' : '✓'} ${name}: ${blocked ? changed : 'other words, and nothing else'}`, ...lines].join('\n');
 }
 
 function toJson({ status, drifts }: Report): object {

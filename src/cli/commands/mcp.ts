@@ -145,6 +145,7 @@ async function list(workspace: Workspace, connect: boolean): Promise<number> {
     const described = config.servers.map(describeServer);
     printer.result({
       json: { servers: described },
+      ndjson: () => described,
       text: () =>
         described.length === 0
           ? 'No servers are configured. Add one with `parley mcp add`.'
@@ -153,7 +154,7 @@ async function list(workspace: Workspace, connect: boolean): Promise<number> {
     return exitCode.ok;
   }
   return withHost(workspace, undefined, async (host) => {
-    await host.settled({ withinMs: 30_000, signal: workspace.io.signal });
+    await host.settled({ signal: workspace.io.signal });
     const rows = host.servers.map((status) => ({ status, offers: offersOf(host.registry.snapshot.servers, status.name) }));
     const disabled = config.servers.filter(({ enabled }) => !enabled).map(describeServer);
     const ready = rows.filter(({ status }) => status.state.type === 'ready').length;
@@ -163,18 +164,18 @@ async function list(workspace: Workspace, connect: boolean): Promise<number> {
         status.name,
         target(describeServer(status.definition)),
         status.state.type === 'ready'
-          ? [sayState(status), offers, saySandbox(status, 'short') ?? []].flat().join(', ')
+          ? [sayState(status), offers || 'offers nothing', saySandbox(status, 'short') ?? []].flat().join(', ')
           : sayState(status),
       ]),
       ...disabled.map((server) => ['-', server.name, target(server), 'disabled']),
     ];
+    const servers = [
+      ...rows.map(({ status }) => ({ ...describeServer(status.definition), ...stateJson(status), ...sandboxJson(status) })),
+      ...disabled.map((server) => ({ ...server, state: 'disabled' })),
+    ];
     printer.result({
-      json: {
-        servers: [
-          ...rows.map(({ status }) => ({ ...describeServer(status.definition), ...stateJson(status), ...sandboxJson(status) })),
-          ...disabled.map((server) => ({ ...server, state: 'disabled' })),
-        ],
-      },
+      json: { servers },
+      ndjson: () => servers,
       text: () => `${columns(table)}\n${ready}/${rows.length} connected`,
       markdown: () => markdownTable([['', 'server', 'target', 'state'], ...table]),
     });
@@ -182,6 +183,7 @@ async function list(workspace: Workspace, connect: boolean): Promise<number> {
   });
 }
 
+/** How many of each kind a server offers; '' when nothing. */
 function offersOf(servers: Snapshot['servers'], name: string): string {
   const listings = servers.find(({ server }) => server === name)?.listings ?? {};
   const count = (word: string, listing: { readonly entries: readonly unknown[] } | undefined) =>
@@ -194,7 +196,7 @@ function offersOf(servers: Snapshot['servers'], name: string): string {
     ...count('resource', listings.resource),
     ...count('template', listings.template),
   ];
-  return parts.length === 0 ? 'offers nothing' : parts.join(', ');
+  return parts.join(', ');
 }
 
 function stateJson({ state }: ServerStatus) {
@@ -213,7 +215,9 @@ function stateJson({ state }: ServerStatus) {
 /** How a server is reached, on one line, without secrets. */
 function target(server: ServerDescription): string {
   return oneLine(
-    server.kind === 'stdio' ? [server.command, ...server.args].join(' ') : `${server.url} (${server.transport})`,
+    server.kind === 'stdio'
+      ? [server.command, ...server.args].join(' ')
+      : `${server.url} (${server.transport === 'either' ? 'http or sse' : server.transport})`,
     100,
   );
 }
@@ -228,7 +232,7 @@ async function get(workspace: Workspace, name: string): Promise<number> {
     ...(description.kind === 'stdio'
       ? ([['variables', description.env.join(', ') || 'none']] as [string, string][])
       : ([['headers', description.headers.join(', ') || 'none']] as [string, string][])),
-    ['trusted', server.trusted ? 'yes: its annotations count' : 'no'],
+    ['trusted', server.trusted ? 'yes: what it says of its tools counts' : 'no: what it says of its tools does not count'],
     ['reviewed tools', server.reviewedTools.join(', ') || 'none'],
     ['private', server.private === undefined ? 'towards other servers' : server.private ? 'yes: towards all servers' : 'no'],
   ];
@@ -240,7 +244,7 @@ async function get(workspace: Workspace, name: string): Promise<number> {
     return exitCode.ok;
   }
   return withHost(workspace, [name], async (host) => {
-    await host.settled({ withinMs: 30_000, signal: workspace.io.signal });
+    await host.settled({ signal: workspace.io.signal });
     const [status] = host.servers as [ServerStatus];
     const info = status.state.type === 'ready' ? status.state.session.server.info : undefined;
     workspace.printer.result({
@@ -258,7 +262,7 @@ async function get(workspace: Workspace, name: string): Promise<number> {
           ['state', sayState(status)],
           ...[saySandbox(status, 'full') ?? []].flat().map((text) => ['sandbox', text]),
           ...(info === undefined ? [] : [['calls itself', oneLine(`${info.name} ${info.version}`, 80)]]),
-          ['offers', offersOf(host.registry.snapshot.servers, name)],
+          ...(info === undefined ? [] : [['offers', offersOf(host.registry.snapshot.servers, name) || 'nothing']]),
         ]),
     });
     return status.state.type === 'ready' ? exitCode.ok : exitOfError(errorOf(status));
@@ -276,6 +280,8 @@ function add(workspace: Workspace, name: string, words: readonly string[], optio
   const [first, ...rest] = options.url === undefined ? words : [options.url, ...words];
   if (first === undefined) throw new ParleyError('usage', 'Give a URL, or a command after --.');
   const isUrl = /^https?:\/\//i.test(first);
+  if (!isUrl && /^[a-z][a-z0-9+.-]*:\/\//i.test(first))
+    throw new ParleyError('usage', `"${first}" is no URL of an MCP server: it begins with http:// or https://.`);
   const { transport } = options;
   if (transport !== undefined && !['stdio', 'http', 'sse'].includes(transport)) {
     throw new ParleyError('usage', `There is no transport "${transport}". Use stdio, http or sse.`);
@@ -367,8 +373,10 @@ async function trust(workspace: Workspace, name: string, digest: string | undefi
   const { now, before } = await workspace.trust.look(server);
   const { launch, facts, floating } = now;
   const json = { name, digest: launch, launch: facts };
-  if (server.source.scope !== 'project' || before?.digest === launch) {
-    printer.result({ json: { ...json, trusted: true }, text: () => `Server "${name}" may be started as it is.` });
+  const isOwn = server.source.scope !== 'project';
+  if (isOwn || before?.digest === launch) {
+    const because = isOwn ? `: it is your own (${server.source.scope})` : '';
+    printer.result({ json: { ...json, trusted: true }, text: () => `Server "${name}" may be started as it is${because}.` });
     return exitCode.ok;
   }
   const changes = before === undefined ? undefined : changeLines(before.launch, facts);
@@ -403,7 +411,7 @@ async function doctor(workspace: Workspace, name: string | undefined): Promise<n
   const wanted = name === undefined ? undefined : [serverNamed(workspace, name).name];
   const { printer, diagnostics, io } = workspace;
   return withHost(workspace, wanted, async (host) => {
-    await host.settled({ withinMs: 30_000, signal: io.signal });
+    await host.settled({ signal: io.signal });
     const reports = host.servers.map((status) => {
       const listings = host.registry.snapshot.servers.find(({ server }) => server === status.name)?.listings ?? {};
       const rejected = Object.values(listings).flatMap((listing) => listing.rejected);
@@ -411,6 +419,7 @@ async function doctor(workspace: Workspace, name: string | undefined): Promise<n
       return { status, rejected, stale, healthy: status.state.type === 'ready' && stale.length === 0 };
     });
     const broken = diagnostics.filter(({ level }) => level === 'error').length;
+    const notices = diagnostics.filter(({ level }) => level === 'notice').map((each) => `  ${formatDiagnostic(each)}`);
     printer.result({
       json: {
         configuration: diagnostics,
@@ -425,22 +434,37 @@ async function doctor(workspace: Workspace, name: string | undefined): Promise<n
       },
       text: () =>
         [
-          `configuration: ${broken === 0 ? 'well' : `${broken} errors, listed above`}`,
+          `configuration: ${broken === 0 ? 'well' : `${broken} ${broken === 1 ? 'error' : 'errors'}, listed above`}`,
+          ...notices,
           ...reports.flatMap(({ status, rejected, stale, healthy }) => [
             `${healthy ? '✓' : '✗'} ${status.name}: ${[
               sayState(status),
-              ...(healthy ? [offersOf(host.registry.snapshot.servers, status.name)] : []),
+              ...(healthy ? [offersOf(host.registry.snapshot.servers, status.name) || 'offers nothing'] : []),
               saySandbox(status, 'full') ?? [],
             ]
               .flat()
               .join(', ')}`,
-            ...stale.map((why) => `    a list could not be read: ${oneLine(why, 200)}`),
+            ...withheld(status, io.env),
+            ...(status.state.type === 'ready' ? stale : []).map((why) => `    a list could not be read: ${oneLine(why, 200)}`),
             ...rejected.map((entry) => `    left out: ${oneLine(entry.name, 80)}, which ${oneLine(entry.why, 160)}`),
           ]),
         ].join('\n'),
     });
     return broken === 0 && reports.every(({ healthy }) => healthy) ? exitCode.ok : exitCode.negative;
   });
+}
+
+/** What a program that downloads or calls out may need from this environment, and gets only where its `env` names it. */
+const OUTWARD =
+  /^(?:https?_proxy|all_proxy|no_proxy|node_extra_ca_certs|ssl_cert_(?:file|dir)|npm_config_registry|(?:pip|uv)_.*index.*)$/i;
+
+/** A line that names those of them that a program which did not come up was started without. */
+function withheld({ state, definition }: ServerStatus, env: Io['env']): readonly string[] {
+  const server = describeServer(definition);
+  if (state.type === 'ready' || server.kind !== 'stdio') return [];
+  const names = Object.keys(env).filter((name) => OUTWARD.test(name) && !server.env.includes(name));
+  if (names.length === 0) return [];
+  return [`    it does not get ${names.join(', ')} of this environment; if it needs one, add it with -e NAME='\${NAME}'`];
 }
 
 function logs(workspace: Workspace, name: string, lines: string): number {

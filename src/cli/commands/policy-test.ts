@@ -24,7 +24,7 @@ export async function testPolicy(workspace: Workspace, options: PolicyTestOption
   const after = policyOf(workspace, { ...config, rules: edited.config.rules });
   if (after.problems.length > 0) {
     const said = edited.diagnostics.filter(isAboutRules).map(formatDiagnostic);
-    printer.error('config-invalid', `${file} is not tried. ${[...said, ...after.problems].join('\n')}`);
+    printer.error('config-invalid', [`The rules of ${options.policy} are not tried:`, ...said, ...after.problems].join('\n'));
     return exitCode.negative;
   }
   const records = await withStore(workspace, ({ journal }) => journal.list({ limit }));

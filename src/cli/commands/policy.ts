@@ -10,6 +10,7 @@ import {
   oneLine,
   parseName,
   placeOf,
+  ROUTES,
   type HostConfig,
   type CallQuestion,
   type ReadQuestion,
@@ -70,7 +71,12 @@ function check(workspace: Workspace): number {
   const files = diagnostics.filter(isAboutRules).map(({ level, file, path, message }) => ({ level, file, key: path, message }));
   printer.result({
     json: { ok: !broken, problems, files, notices: unnamed, rules: rules.length },
-    text: () => [...problems, ...unnamed, `${rules.length} rules, ${broken ? 'and nothing may run' : 'in order'}.`].join('\n'),
+    text: () =>
+      [
+        ...problems,
+        ...unnamed,
+        `${rules.length} ${rules.length === 1 ? 'rule' : 'rules'}, ${broken ? 'and nothing may run' : 'in order'}.`,
+      ].join('\n'),
   });
   return broken ? exitCode.negative : exitCode.ok;
 }
@@ -89,6 +95,11 @@ function unknownServers(rules: readonly PolicyRule[], { servers }: HostConfig): 
 
 async function explain(workspace: Workspace, target: string, words: readonly string[], options: ExplainOptions): Promise<number> {
   const { printer } = workspace;
+  if (!(ROUTES as readonly string[]).includes(options.route))
+    throw new ParleyError(
+      'usage',
+      `There is no route "${options.route}".${didYouMean(options.route, ROUTES)} Routes are ${ROUTES.join(', ')}.`,
+    );
   const rules = policyOf(workspace);
   const question = await questionOf(workspace, target, words, { ...options, rules });
   const decision = decide(question);

@@ -5,7 +5,7 @@ import { oneLine, type Host } from '../../host/index.ts';
 import { columns, markdownTable } from '../output.ts';
 import { printOutcome } from '../outcome.ts';
 import type { Run } from '../run.ts';
-import { serversFor, settle, withHost } from '../workspace.ts';
+import { refuseDisabled, serversFor, settle, withHost } from '../workspace.ts';
 import { completeAndPrint } from './completion.ts';
 import { addListCommand } from './listing.ts';
 
@@ -27,7 +27,10 @@ export function addPromptsCommands(program: Command, run: Run): void {
             signal: workspace.io.signal,
           });
           // There may be nothing of that name because no server could be reached.
-          if (outcome.type === 'unknown') await settle(host, workspace);
+          if (outcome.type === 'unknown') {
+            await settle(host, workspace);
+            refuseDisabled(workspace, name as string);
+          }
           return printOutcome(workspace.printer, outcome);
         }),
       ),

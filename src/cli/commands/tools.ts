@@ -6,7 +6,7 @@ import { gutter, oneLine, visible, type Host, type ToolEntry } from '../../host/
 import { exitCode } from '../exit.ts';
 import { columns, markdownTable, type Result } from '../output.ts';
 import type { Run } from '../run.ts';
-import { serverNamed, serversFor, settle, withHost, type Workspace } from '../workspace.ts';
+import { refuseDisabled, serversFor, settle, usableServer, withHost, type Workspace } from '../workspace.ts';
 
 export function addToolsCommands(program: Command, run: Run): void {
   const tools = program.command('tools').description('Find tools');
@@ -17,7 +17,7 @@ export function addToolsCommands(program: Command, run: Run): void {
     .argument('[server]')
     .action(
       run((workspace, [server]) => {
-        const wanted = server === undefined ? undefined : [serverNamed(workspace, server).name];
+        const wanted = server === undefined ? undefined : [usableServer(workspace, server).name];
         return withTools(workspace, wanted, (host) => ({ entries: host.registry.snapshot.tools, exit: exitCode.ok }));
       }),
     );
@@ -98,8 +98,10 @@ export async function findTool(host: Host, workspace: Workspace, name: string): 
     const names = found.entries.map(nameOf);
     throw new ParleyError('usage', `More than one server has a tool "${name}". Name the server too: ${names.join(', ')}.`);
   }
+  refuseDisabled(workspace, name);
   const { suggestions } = found;
-  throw new ParleyError('not-found', `There is no tool "${name}".${suggestion(suggestions)}`, { details: { suggestions } });
+  const remedy = suggestions.length > 0 ? suggestion(suggestions) : ' `parley tools list` lists all.';
+  throw new ParleyError('not-found', `There is no tool "${name}".${remedy}`, { details: { suggestions } });
 }
 
 function show(workspace: Workspace, name: string): Promise<number> {
