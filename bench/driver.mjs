@@ -4,6 +4,9 @@ import { CASES } from './cases/index.mjs';
 
 const [, , name, contender, settings] = process.argv;
 
+// The run is over, however it ended.
+process.on('disconnect', () => process.exit());
+
 try {
   const { prepare } = CASES.find((each) => each.name === name);
   const { round, close } = await prepare(contender, JSON.parse(settings));

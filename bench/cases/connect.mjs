@@ -18,7 +18,7 @@ function connectCase(servers, targets) {
     unit: 'ms',
     better: 'less',
     cold: true,
-    contenders: clientsFor('stdio'),
+    contenders: servers === 1 ? clientsFor('stdio') : ['raw', 'parley', 'official 2', 'official 1'],
     slow: servers > 1,
     ...(servers > 1 && { rounds: 5 }),
     targets,
