@@ -68,7 +68,7 @@ export function grantFor(
 export interface Grants {
   /** Those in force that cover this call, oldest first; those of a definition that has changed are ended. */
   covering(intent: CallIntent): Promise<readonly Grant[]>;
-  /** Takes a use; false when the grant is in force no longer. */
+  /** Takes a use where they are counted; false when the grant is in force no longer. */
   use(grant: Grant): Promise<boolean>;
   /** Ends those of a tool whose definition changed or went away. Nothing is looked for before that is done. */
   revoke(serverName: string, tool: string): void;
@@ -100,8 +100,9 @@ export function createGrants(store: () => Store | Promise<Store>): Grants {
       return found.filter((grant) => grantCovers(grant, intent));
     },
     async use(grant) {
-      if (grant.usesLeft === undefined) return true;
-      return (await store()).grants.use(grant.id);
+      const { grants } = await store();
+      if (grant.usesLeft !== undefined) return grants.use(grant.id);
+      return (await grants.active({ id: grant.id })).length > 0;
     },
     revoke(serverName, tool) {
       gone.push({ serverName, tool });

@@ -10,7 +10,7 @@ export {
   type Verdict,
 } from './approver.ts';
 export { createGrants, grantCovers, grantFor, subjectOf, type Grants, type GrantSubject, type GrantTerms } from './grants.ts';
-export { createIntent, type CallCircumstances, type CallIntent, type IntendedCall } from './intent.ts';
+export { createIntent, writtenTool, type CallCircumstances, type CallIntent, type IntendedCall } from './intent.ts';
 export { proposals, type ArgumentPattern, type Matcher, type Proposal } from './pattern.ts';
 export { queueApprover, type QueueOptions } from './queue.ts';
 export { promptLines } from './prompt-text.ts';

@@ -5,6 +5,7 @@ import { canonical, digest } from '../../base/index.ts';
 import { ParleyError } from '../../errors.ts';
 import type { JsonObject } from '../../jsonrpc/index.ts';
 import type { Tool } from '../../protocol/index.ts';
+import { hideInUrl } from '../config/index.ts';
 import type { TaintMark } from '../trust/index.ts';
 
 /** Deepest nesting of arguments; the wire takes no more. */
@@ -95,6 +96,14 @@ export function createIntent(call: IntendedCall): CallIntent {
       { cause, details: { server } },
     );
   }
+}
+
+/**
+ * An intent's `tool` as it may be written down and said: a resource's URI without a user, a password and the values of its query, which
+ * are among the arguments all the same.
+ */
+export function writtenTool(tool: string): string {
+  return tool.startsWith('resource:') ? `resource:${hideInUrl(tool.slice('resource:'.length))}` : tool;
 }
 
 interface CopiedDefinition {

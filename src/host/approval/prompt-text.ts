@@ -3,6 +3,7 @@
 import { canonical } from '../../base/index.ts';
 import { GUTTER, visible } from '../trust/index.ts';
 import type { ApprovalRequest } from './approver.ts';
+import type { CallIntent } from './intent.ts';
 
 /** Narrower terminals are written for as if they had this many columns. */
 const NARROWEST = 20;
@@ -32,7 +33,7 @@ export function promptLines(request: ApprovalRequest, options: { readonly column
     ...quoted(intent.definition.name),
     ...own(`Arguments, all ${Buffer.byteLength(canonical(intent.args))} bytes of them:`),
     ...JSON.stringify(intent.args, undefined, 2).split('\n').flatMap(quoted),
-    ...(intent.kind === 'tool' ? description(intent.definition.description ?? '', { own, quoted }) : []),
+    ...description(intent, { own, quoted }),
     ...(changes.length > 0 ? own('What changed in it since it was allowed before (- was, + is):') : []),
     ...changes.flatMap(quoted),
     ...own('Why you are asked:'),
@@ -51,14 +52,14 @@ export function promptLines(request: ApprovalRequest, options: { readonly column
 }
 
 function description(
-  text: string,
+  { kind, definition: { description: text = '' } }: CallIntent,
   { own, quoted }: Record<'own' | 'quoted', (text: string) => readonly string[]>,
 ): readonly string[] {
-  if (text.trim() === '') return own('The server does not say what the tool does.');
+  if (text.trim() === '') return kind === 'tool' ? own('The server does not say what the tool does.') : [];
   const lines = text.split(/\r\n|\r|\n/).flatMap(quoted);
   const more = lines.length - DESCRIPTION_LINES;
   return [
-    ...own('What the server says the tool does:'),
+    ...own(kind === 'tool' ? 'What the server says the tool does:' : 'What is said of it:'),
     ...lines.slice(0, DESCRIPTION_LINES),
     ...(more > 0 ? own(`(${more} more lines of the server's text are left out.)`) : []),
   ];

@@ -7,7 +7,7 @@ import type { Approval, ApprovalDecision, ApprovalTicket, AuditEntry, Grant, Sto
 import { ParleyError } from '../../errors.ts';
 import type { Allowance, ApprovalRequest, Approver, Refusal, Verdict } from './approver.ts';
 import { grantFor, subjectOf, type GrantTerms } from './grants.ts';
-import { createIntent, type CallIntent } from './intent.ts';
+import { createIntent, writtenTool, type CallIntent } from './intent.ts';
 
 export interface TicketOptions {
   readonly store: Store | (() => Store | Promise<Store>);
@@ -307,7 +307,7 @@ function decisionEntry(ticket: ApprovalTicket, decision: ApprovalDecision, at: n
 }
 
 function whose({ id, principal, run, serverName, server, tool, intentDigest }: ApprovalTicket): JsonObject {
-  return { approval: id, principal, run, server: serverName, identity: server, tool, digest: intentDigest };
+  return { approval: id, principal, run, server: serverName, identity: server, tool: writtenTool(tool), digest: intentDigest };
 }
 
 /** What a grant is for. A pattern may hold the arguments themselves: their names are enough to say what it is about. */

@@ -82,12 +82,18 @@ function drift(
   return { level, kind, name, reasons, changes };
 }
 
-/** What stands between a reviewed server and one that turned: asked before every use of a tool or prompt. */
-export type LockCheck = (entry: ToolEntry | PromptEntry) => Drift | undefined;
+/** What has no definition that could be reviewed: it needs no more than a server that is reached as it was. */
+interface Unreviewable {
+  readonly kind: 'resource';
+  readonly server: string;
+}
+
+/** What stands between a reviewed server and one that turned: asked before every use. */
+export type LockCheck = (entry: ToolEntry | PromptEntry | Unreviewable) => Drift | undefined;
 
 /**
- * Says why a tool or prompt may not be used, by the lock; undefined when it may, also where there is no lock for its server. Servers
- * are those of the configuration, the entries those of the registry.
+ * Says why something may not be used, by the lock; undefined when it may, also where there is no lock for its server. Servers are those
+ * of the configuration, the entries those of the registry.
  */
 export function createLockCheck(
   lock: Lock | undefined,
@@ -100,9 +106,11 @@ export function createLockCheck(
       return locked === undefined ? [] : [[server.name, { locked, launch: launchDrift(locked, server)[0] }] as const];
     }),
   );
-  return ({ kind, server, key, digest, definition }) => {
-    const known = held.get(server);
+  return (used) => {
+    const known = held.get(used.server);
     if (known === undefined || known.launch !== undefined) return known?.launch;
+    if (used.kind === 'resource') return undefined;
+    const { kind, server, key, digest, definition } = used;
     const entry = (kind === 'tool' ? known.locked.tools : known.locked.prompts).get(key);
     if (entry?.digest === digest) return undefined;
     const others = offered().tools.filter((tool) => tool.server === server);

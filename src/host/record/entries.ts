@@ -2,7 +2,7 @@
 // entry from the same values. No secret and no text of a result goes in.
 import type { AuditEntry, JournalEnd, JournalEntry } from '../../store/index.ts';
 import type { JsonObject } from '../../jsonrpc/index.ts';
-import type { CallIntent } from '../approval/index.ts';
+import { writtenTool, type CallIntent } from '../approval/index.ts';
 import type { Redact } from './redact.ts';
 
 /** Who or what allowed a call. */
@@ -39,7 +39,7 @@ export function createEntries(redact: Redact, now: () => number) {
       route,
       server,
       identity: serverDigest,
-      tool,
+      tool: writtenTool(tool),
       definition: definitionDigest,
       digest,
       policy: policyVersion,

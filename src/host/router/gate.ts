@@ -75,8 +75,13 @@ interface Known {
   readonly changed?: string;
 }
 
-/** An intent that may be sent, or what became of it instead. */
-type Permission = { readonly allowed: Allowed } | { readonly ended: Passed<never> };
+/** An intent that may be sent, with the grant that says so, if one does; or what became of it instead. */
+type Permission = Permitted | { readonly ended: Passed<never> };
+
+interface Permitted {
+  readonly allowed: Allowed;
+  readonly grant?: Grant;
+}
 
 /** Codes that say that a session is over. */
 const GONE: readonly ErrorCode[] = ['server-stopped', 'session-lost', 'closed'];
@@ -151,7 +156,7 @@ export function createGate(parts: GateParts): Gate {
     const { widest } = decision;
     try {
       const granted = widest === 'run' ? await grantFor(intent) : undefined;
-      if (granted !== undefined) return { allowed: granted };
+      if (granted !== undefined) return granted;
       const floating = parts.identity(intent.server)?.floating ?? false;
       const offers = widest === 'run' && !floating ? offersFor(intent) : [];
       const changes = drift === undefined ? {} : { changes: drift.changes };
@@ -181,14 +186,12 @@ export function createGate(parts: GateParts): Gate {
   }
 
   /** What is allowed by something that somebody allowed before. */
-  async function grantFor(intent: CallIntent): Promise<Allowed | undefined> {
-    for (const grant of await parts.grants.covering(intent)) {
-      const decision = judge(intent, { grants: [grant] });
-      if (decision.verdict !== 'allow' || !(await parts.grants.use(grant))) continue;
-      const { id, by, channel } = grant;
-      return { intent, because: sayGrant(grant), by: { type: 'grant', id, by, channel } };
-    }
-    return undefined;
+  async function grantFor(intent: CallIntent): Promise<Permitted | undefined> {
+    const covering = await parts.grants.covering(intent);
+    const grant = covering.find((each) => judge(intent, { grants: [each] }).verdict === 'allow');
+    if (grant === undefined) return undefined;
+    const { id, by, channel } = grant;
+    return { allowed: { intent, because: sayGrant(grant), by: { type: 'grant', id, by, channel } }, grant };
   }
 
   async function approved(intent: CallIntent, verdict: Allowance, rebuild: Passage<unknown>['rebuild']): Promise<Permission> {
@@ -219,11 +222,12 @@ export function createGate(parts: GateParts): Gate {
     });
   }
 
-  /** Writes down that it is about to be sent. Resolves with why it is not when somebody else made use of its ticket. */
-  async function begin(id: string, allowed: Allowed): Promise<string | undefined> {
+  /** Writes down that it is about to be sent. Resolves with why it is not when its ticket or grant is good no more. */
+  async function begin(id: string, { allowed, grant }: Permitted): Promise<string | undefined> {
     const { journal, audit, approvals } = await parts.store();
     const { intent, by } = allowed;
     const ticket = ticketOf(by);
+    if (grant !== undefined && !(await parts.grants.use(grant))) return `What allowed it is over (${grant.id}).`;
     if (ticket !== undefined && !(await approvals.claim(ticket))) return `The call of ${ticket} was made already.`;
     try {
       if (intent.kind === 'tool') {
@@ -255,23 +259,26 @@ export function createGate(parts: GateParts): Gate {
   }
 
   /** True when nothing has changed that the decision was made on. */
-  function isStill({ intent }: Allowed, { isCurrent, blocked }: Passage<unknown>): boolean {
+  function isStill(permitted: Permitted, { isCurrent, blocked }: Passage<unknown>, since: number): boolean {
+    const { intent } = permitted.allowed;
     return (
       parts.identity(intent.server)?.digest === intent.serverDigest &&
       parts.rules.version(intent.server) === intent.policyVersion &&
       isCurrent() &&
-      blocked() === undefined
+      blocked() === undefined &&
+      isStillAllowed(permitted, since)
     );
   }
 
   /** True when it would be allowed again: a path may lead elsewhere by now, after somebody has thought or a server was waited for. */
-  function isStillAllowed({ intent, by }: Allowed, since: number): boolean {
+  function isStillAllowed({ allowed: { intent, by }, grant }: Permitted, since: number): boolean {
     if (by.type === 'policy' && clock.now() - since < MOMENT_MS) return true;
-    const { verdict } = judge(intent);
-    return verdict === 'allow' || (verdict === 'ask' && by.type !== 'policy');
+    const { verdict } = judge(intent, grant && { grants: [grant] });
+    return verdict === 'allow' || (verdict === 'ask' && by.type === 'approval');
   }
 
-  async function send<R>(allowed: Allowed, passage: Passage<R>, { signal }: PassOptions): Promise<Passed<R>> {
+  async function send<R>(permitted: Permitted, passage: Passage<R>, { signal }: PassOptions): Promise<Passed<R>> {
+    const { allowed } = permitted;
     const { intent, by, because } = allowed;
     const { server } = intent;
     const id = `call_${randomUUID()}`;
@@ -296,17 +303,17 @@ export function createGate(parts: GateParts): Gate {
       } catch (error) {
         return finish(unreached(server, error));
       }
-      if (!isStill(allowed, passage) || !isStillAllowed(allowed, since)) return deny(CHANGED);
+      if (!isStill(permitted, passage, since)) return deny(CHANGED);
       if (!written) {
         let taken: string | undefined;
         try {
-          taken = await begin(id, allowed);
+          taken = await begin(id, permitted);
         } catch (error) {
           return { outcome: { type: 'fault', sent: 'no', error: notRecorded(error) }, intent, because };
         }
         if (taken !== undefined) return deny(taken);
         written = true;
-        if (!isStill(allowed, passage)) return deny(CHANGED);
+        if (!isStill(permitted, passage, since)) return deny(CHANGED);
       }
       try {
         return await finish({ type: 'ok', result: await passage.act(session, intent) });
@@ -335,7 +342,7 @@ export function createGate(parts: GateParts): Gate {
       if ('ended' in permission) return permission.ended;
       sending++;
       try {
-        return await send(permission.allowed, passage, options);
+        return await send(permission, passage, options);
       } finally {
         if (--sending === 0) for (const drained of drains.splice(0)) drained();
       }

@@ -1,16 +1,18 @@
 // Takes a request from a name to an outcome: found, checked, let through the gate, held. Every route to a server goes through here,
 // and nothing in here throws at its caller.
-import { suggestion, type Clock } from '../../base/index.ts';
+import { didYouMean, suggestion, type Clock } from '../../base/index.ts';
+import { isParleyError } from '../../errors.ts';
 import { isObject, type JsonObject, type Progress } from '../../jsonrpc/index.ts';
 import type {
   CallToolResult,
   CompleteParams,
   CompleteResult,
   GetPromptResult,
+  Prompt,
   ReadResourceResult,
   Tool,
 } from '../../protocol/index.ts';
-import { createIntent, type CallIntent } from '../approval/index.ts';
+import { createIntent, writtenTool, type CallIntent } from '../approval/index.ts';
 import type { ServerSettings } from '../config/index.ts';
 import type { LockCheck } from '../lock/index.ts';
 import type { ROUTES } from '../policy/index.ts';
@@ -178,40 +180,42 @@ export function createRouter(parts: RouterParts): Router & Pick<Gate, 'drained'>
   function mark({ server, tool, kind, digest, definition }: CallIntent, outcome: Outcome<unknown>): void {
     if (outcome.type !== 'ok' && outcome.type !== 'protocol-error') return;
     const annotations = kind === 'tool' ? definition.annotations : undefined;
-    taint.mark({ server, from: tool, digest, settings: parts.settings(server), annotations });
+    taint.mark({ server, from: writtenTool(tool), digest, settings: parts.settings(server), annotations });
   }
 
   /** Whether an entry is still what it was, and may be used. */
   function standing(entry: ToolEntry | PromptEntry): Pick<Passage<unknown>, 'isCurrent' | 'blocked'> {
-    const { snapshot } = registry;
-    const isSame = () => {
+    const isCurrent = () => {
       const found = registry.snapshot.find(entry.kind, `${entry.server}/${entry.key}`);
       return found.type === 'found' && found.entry.server === entry.server && found.entry.digest === entry.digest;
     };
-    return { isCurrent: () => registry.snapshot === snapshot || isSame(), blocked: () => refusal(entry) };
+    return { isCurrent, blocked: () => refusal(entry) };
   }
 
   /** Asks for a resource or a prompt, or for what could complete them. */
   async function read<R>(target: ReadTarget, options: RouteOptions, act: Passage<R>['act']): Promise<Outcome<R>> {
-    const { kind, server, name, args, entry } = target;
-    const rebuild = async (changed: JsonObject): Promise<CallIntent | Outcome<never>> => {
+    const { kind, server, entry, args, edited } = target;
+    const build = async (definition: Tool, given: JsonObject): Promise<CallIntent | Outcome<never>> => {
       try {
-        const tool: Tool = { name, inputSchema: {} };
-        return createIntent({ ...circumstances(server, options), server, kind, tool, args: changed });
+        return createIntent({ ...circumstances(server, options), server, kind, tool: definition, args: given });
       } catch (error) {
         return invalid(asFault(error).message);
       }
     };
-    const intent = await rebuild(args);
+    const rebuild = async (changed: JsonObject) => {
+      const definition = edited(changed);
+      return typeof definition === 'string' ? invalid(`${definition} Nothing was sent.`) : build(definition, changed);
+    };
+    const intent = await build(target.definition, args);
     if ('type' in intent) return intent;
-    const free = { isCurrent: () => true, blocked: () => undefined };
-    const passed = await gate.pass<R>({ ...(entry ? standing(entry) : free), intent, rebuild, act }, options);
+    const standalone = { isCurrent: () => true, blocked: () => refusal({ kind: 'resource', server, name: '' }) };
+    const passed = await gate.pass<R>({ ...(entry ? standing(entry) : standalone), intent, rebuild, act }, options);
     mark(passed.intent, passed.outcome);
     return passed.outcome;
   }
 
   /** What is not as it was reviewed is used by nobody, whatever the rules allow. */
-  function refusal(entry: ToolEntry | PromptEntry): string | undefined {
+  function refusal(entry: Parameters<LockCheck>[0] & { readonly name: string }): string | undefined {
     const drift = parts.drift(entry);
     if (drift === undefined) return undefined;
     const what = drift.kind === 'launch' ? `Server "${entry.server}"` : `${entry.server}/${oneLine(entry.name, 128)}`;
@@ -269,58 +273,102 @@ export function createRouter(parts: RouterParts): Router & Pick<Gate, 'drained'>
       const found = await find('resource', name, () => registry.snapshot.findResource(name), options);
       if ('outcome' in found) return found.outcome;
       const { server, uri } = found.entry;
-      const target = { kind: 'resource', server, name: uri, args: { uri } } as const;
-      return read(target, options, async (session) =>
-        holdResource(await session.readResource(uri, sessionOptions(options, parts.settings(server))), { server }, own(server)),
-      );
+      const edited = ({ uri: other, ...rest }: JsonObject) =>
+        typeof other === 'string' && Object.keys(rest).length === 0
+          ? resourceOf(other)
+          : 'A resource has the argument "uri" alone.';
+      const target: ReadTarget = { kind: 'resource', server, definition: resourceOf(uri), args: { uri }, edited };
+      return read(target, options, async (session, intent) => {
+        const result = await session.readResource(intent.args['uri'] as string, sessionOptions(options, parts.settings(server)));
+        return holdResource(result, { server }, own(server));
+      });
     },
 
     async getPrompt(name, args, options = {}) {
       const found = await find('prompt', name, () => registry.snapshot.find('prompt', name), options);
       if ('outcome' in found) return found.outcome;
       const { server, key, definition } = found.entry;
-      const missing = (definition.arguments ?? []).filter((each) => each.required === true && args?.[each.name] === undefined);
-      if (missing.length > 0) {
-        return invalid(`The prompt ${name} needs ${missing.map((each) => `"${each.name}"`).join(', ')}; nothing was sent.`);
-      }
-      const target = { kind: 'prompt', server, name: key, args: args ?? {}, entry: found.entry } as const;
+      const problem = promptMisfit(definition, args ?? {});
+      if (problem !== undefined) return invalid(`The prompt ${name} ${problem} Nothing was sent.`);
+      const itself: Tool = { ...definition, inputSchema: {} };
+      const target: ReadTarget = {
+        kind: 'prompt',
+        server,
+        entry: found.entry,
+        definition: itself,
+        args: args ?? {},
+        edited: (changed) => {
+          const wrong = promptMisfit(definition, changed);
+          return wrong === undefined ? itself : `The prompt ${name} ${wrong}`;
+        },
+      };
       return read(target, options, async (session, intent) => {
-        const given = args === undefined ? undefined : (intent.args as Record<string, string>);
-        return holdPrompt(
-          await session.getPrompt(key, given, sessionOptions(options, parts.settings(server))),
-          { server },
-          own(server),
-        );
+        const isEmpty = args === undefined && Object.keys(intent.args).length === 0;
+        const given = isEmpty ? undefined : (intent.args as Record<string, string>);
+        const result = await session.getPrompt(key, given, sessionOptions(options, parts.settings(server)));
+        return holdPrompt(result, { server }, own(server));
       });
     },
 
     async complete(server, params, options = {}) {
-      const { ref } = params;
+      const { ref, argument, context } = params;
       try {
         // A server that was never reached has no identity yet.
         await parts.session(server, options.signal ? { signal: options.signal } : {});
-      } catch {
+      } catch (error) {
+        if (isParleyError(error, 'not-found')) return unknown(error.message, []);
         // Why not is the outcome, below.
       }
-      const target =
+      // As the arguments that they are to become, so that a rule about an argument is about its beginning too.
+      const args = { ...context?.arguments, [argument.name]: argument.value };
+      const about = { description: `What could complete its ${JSON.stringify(argument.name)} is asked for.`, inputSchema: {} };
+      const edited = () => 'What is to be completed cannot be changed.';
+      const target: ReadTarget =
         ref.type === 'ref/prompt'
-          ? ({ kind: 'prompt', server, name: ref.name, args: {} } as const)
-          : ({ kind: 'resource', server, name: ref.uri, args: { uri: ref.uri } } as const);
+          ? { kind: 'prompt', server, definition: { name: ref.name, ...about }, args, edited, ...promptOf(server, ref.name) }
+          : { kind: 'resource', server, definition: { name: ref.uri, ...about }, args: { uri: ref.uri, ...args }, edited };
       return read(target, options, async (session) =>
         hold(await session.complete(params, sessionOptions(options, parts.settings(server))), { server }),
       );
     },
   };
+
+  /** The entry of a prompt, where the server lists it. */
+  function promptOf(server: string, name: string): Pick<ReadTarget, 'entry'> {
+    const found = registry.snapshot.find('prompt', `${server}/${name}`);
+    return found.type === 'found' ? { entry: found.entry } : {};
+  }
 }
 
-/** A resource or prompt. `entry` is absent for what has no definition of its own. */
+/** A resource or prompt, or what could complete one of its arguments. */
 interface ReadTarget {
   readonly kind: 'resource' | 'prompt';
   readonly server: string;
-  /** The URI, or the prompt's name. */
-  readonly name: string;
-  readonly args: JsonObject;
+  /** Absent for what has no definition of its own. */
   readonly entry?: PromptEntry;
+  /** What it is taken for in the place of a tool's definition. Its name is the URI, or the prompt's name. */
+  readonly definition: Tool;
+  /** All that is sent of it. */
+  readonly args: JsonObject;
+  /** What it is with other arguments, or why there can be none. */
+  readonly edited: (args: JsonObject) => Tool | string;
+}
+
+function resourceOf(uri: string): Tool {
+  return { name: uri, inputSchema: {} };
+}
+
+/** Why the arguments cannot be those of the prompt, to go behind its name; undefined when they can. */
+function promptMisfit({ arguments: known = [] }: Prompt, args: JsonObject): string | undefined {
+  const names = known.map(({ name }) => name);
+  const stray = Object.keys(args).find((name) => !names.includes(name));
+  if (stray !== undefined) return `has no argument "${stray}".${didYouMean(stray, names)}`;
+  const text = Object.keys(args).find((name) => args[name] !== undefined && typeof args[name] !== 'string');
+  if (text !== undefined) return `takes texts alone, and "${text}" is none.`;
+  const missing = known.filter(
+    ({ name, required }) => required === true && (!Object.hasOwn(args, name) || args[name] === undefined),
+  );
+  return missing.length === 0 ? undefined : `needs ${missing.map(({ name }) => `"${name}"`).join(', ')}.`;
 }
 
 function sessionOptions(options: RouteOptions, settings: ServerSettings) {
