@@ -34,9 +34,12 @@ export function printOutcome<R extends Result>(printer: Printer, outcome: Outcom
 
 /** How the call can be made all the same, where that is up to whoever typed it. */
 function remedy({ by, widest }: Extract<Outcome<never>, { readonly type: 'denied' }>): string {
-  if (by !== 'no-terminal') return '';
-  const rule = widest === 'run' ? ', or allow it with --allow SERVER/TOOL' : '';
-  return ` Call it at a terminal, keep it for an answer with --non-interactive park${rule}.`;
+  if (widest === undefined) return '';
+  const park = 'keep it for an answer with --non-interactive park';
+  const isFree = by === 'no-terminal' && widest === 'run';
+  return isFree
+    ? ` Call it at a terminal, ${park}, or allow it with --allow SERVER/TOOL.`
+    : ` Call it at a terminal, or ${park}.`;
 }
 
 /** The text of a result as it is, and Base64 for what is no text. */

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import type { AgentEvent, CallStart, ModelReply } from '../agent/index.ts';
 import type { Io } from './io.ts';
 import { createPrinter, type OutputOptions } from './output.ts';
+import { terminalApprover } from './ask.ts';
 import { createScreen } from './screen.ts';
 
 const REPLY: ModelReply = { text: '', toolCalls: [], finish: 'stop' };
@@ -18,8 +19,9 @@ function open(options: OutputOptions & { readonly terminal?: boolean } = {}) {
   const { terminal = true } = options;
   const [stdout, stderr] = [new PassThrough(), new PassThrough()].map((stream) => Object.assign(stream, { isTTY: terminal }));
   const io = { stdout, stderr, interactive: terminal } as unknown as Io;
+  const approver = terminal ? terminalApprover(io, 'ann') : undefined;
   const screen = createScreen(
-    { io, printer: createPrinter(io, options) },
+    { io, printer: createPrinter(io, options), approver },
     { quiet: options.quiet === true, nameOf: (name) => name.replace('__', '/') },
   );
   const read = (stream: PassThrough | undefined) => ((stream?.read() as Buffer | null) ?? '').toString();

@@ -30,7 +30,10 @@ export interface ScreenOptions {
   readonly quiet: boolean;
 }
 
-export function createScreen({ printer, io }: Pick<Workspace, 'printer' | 'io'>, { nameOf, quiet }: ScreenOptions): Screen {
+export function createScreen(
+  { printer, io, approver }: Pick<Workspace, 'printer' | 'io' | 'approver'>,
+  { nameOf, quiet }: ScreenOptions,
+): Screen {
   const { form } = printer;
   const live = (form === 'text' || form === 'markdown') && io.stdout.isTTY && !quiet;
   const words = createWords((text) => void io.stdout.write(text));
@@ -129,7 +132,7 @@ export function createScreen({ printer, io }: Pick<Workspace, 'printer' | 'io'>,
         oneLine(entry.because ?? entry.summary, 100),
       ]);
       say(`\n${columns([['#', 'tool', 'outcome', 'time', 'why'], ...rows])}`);
-      if (!io.interactive && calls.some(({ status }) => status === 'denied')) {
+      if (approver === undefined && calls.some(({ status }) => status === 'denied')) {
         say(
           'Nobody could be asked here. Run it at a terminal, keep such calls for an answer with --non-interactive park, or allow them by rules.',
         );

@@ -118,3 +118,21 @@ it('a word that cannot be right is refused before anything is started', async ()
     expect(ran.stderr).toMatch(message);
   }
 });
+
+it('an entry that cannot be used can be removed and disabled', async () => {
+  const run = (...args: string[]) => user.run(args);
+  for (const name of ['a', 'b']) {
+    expect(await run('mcp', 'add', name, '-e', 'KEY=${PARLEY_NEVER_SET}', '--', process.execPath)).toMatchObject({ code: 0 });
+  }
+  expect((await run('mcp', 'disable', 'a')).stdout).toBe('Server "a" is disabled.\n');
+  expect((await run('mcp', 'remove', 'b')).stdout).toMatch(/^Removed server "b" from /);
+  expect(await run('mcp', 'list', '--no-connect')).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^a +disabled/) as string,
+    stderr: '',
+  });
+  expect(await run('mcp', 'disable', 'b')).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('There is no server "b"') as string,
+  });
+});

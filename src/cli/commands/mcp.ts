@@ -90,11 +90,11 @@ export function addMcpCommands(program: Command, run: Run): void {
       .option('-s, --scope <scope>', 'local, project or user', 'local')
       .action(
         run((workspace, [name], options: { scope: string }) => {
-          const server = serverNamed(workspace, name as string);
-          setEnabled(place(workspace, options.scope), server.name, state);
+          scopeOf(workspace, name as string);
+          setEnabled(place(workspace, options.scope), name as string, state);
           workspace.printer.result({
             json: { name, enabled: verb === 'enable' },
-            text: () => `Server "${server.name}" is ${state}.`,
+            text: () => `Server "${name}" is ${state}.`,
           });
           return exitCode.ok;
         }),
@@ -354,8 +354,20 @@ function say({ printer }: Workspace, diagnostics: readonly Diagnostic[]): void {
   for (const diagnostic of diagnostics) printer.say(formatDiagnostic(diagnostic));
 }
 
+/** The scope that defines a server, also where its entry cannot be used. @throws ParleyError `not-found` */
+function scopeOf(workspace: Workspace, name: string): string {
+  const { paths, diagnostics } = workspace;
+  const scopes: Readonly<Record<string, Scope>> = {
+    [paths.mcpFile]: 'project',
+    [paths.userFile]: 'user',
+    [paths.localFile]: 'local',
+  };
+  const fault = diagnostics.find(({ level, server }) => level === 'error' && server === name);
+  return (fault && scopes[fault.file]) ?? serverNamed(workspace, name).source.scope;
+}
+
 async function remove(workspace: Workspace, name: string, scope: string | undefined): Promise<number> {
-  const from = scope ?? serverNamed(workspace, name).source.scope;
+  const from = scope ?? scopeOf(workspace, name);
   if (from === 'flag') throw new ParleyError('usage', `Server "${name}" is from the file given by --config. Edit that file.`);
   const at = place(workspace, from);
   const { files } = removeServer(at, name);

@@ -167,8 +167,7 @@ export function createGate(parts: GateParts): Gate {
         return await approved(intent, verdict, rebuild);
       }
       if (verdict.by !== 'no-terminal') return await refuse(intent, verdict.by, verdict.message ?? because, verdict.ticket);
-      if (because === changed) return await refuse(intent, 'changed', because, verdict.ticket);
-      const refusal = await denial(intent, 'no-terminal', because, verdict.ticket);
+      const refusal = await denial(intent, because === changed ? 'changed' : 'no-terminal', because, verdict.ticket);
       return { ended: { intent, because, outcome: { ...refusal, widest } } };
     } catch (error) {
       if (signal?.aborted) return { ended: { intent, because: 'It was cancelled.', outcome: { type: 'cancelled' } } };
