@@ -59,7 +59,7 @@ export function readConditions(text: string, care: Care): Conditions {
   const words = conditions.map(({ word }) => word);
   const twice = words.find((word, at) => words.indexOf(word) !== at);
   if (twice !== undefined) throw new Error(`has the condition "${twice}" twice`);
-  const hints = conditions.filter(({ word }) => word in HINTS);
+  const hints = conditions.filter(({ word }) => Object.hasOwn(HINTS, word));
   if (hints.length > 0 && !canHold(hints)) throw new Error('can never match: no tool is all that its conditions say');
   return { hold: (circumstances) => conditions.every(({ holds }) => holds(circumstances)), needTrust: hints.length > 0 };
 }
@@ -81,8 +81,8 @@ function readCondition(text: string, care: Care): Condition {
     return said(({ route }) => list.includes(route));
   }
   if (values !== '') throw new Error(`has "${values.slice(0, 40)}" behind the condition "${word}"`);
-  if (word in HINTS) return { word, wanted, holds: hintTest(word as Hint, wanted, care) };
-  if (word in TAINT) {
+  if (Object.hasOwn(HINTS, word)) return { word, wanted, holds: hintTest(word as Hint, wanted, care) };
+  if (Object.hasOwn(TAINT, word)) {
     // Else one more thing read could turn a denial into an approval.
     if (wanted === (care === 'strict')) {
       throw new Error(

@@ -56,3 +56,15 @@ it.each([
 ])('%s is not', (text) => {
   for (const server of ['files', 'web']) expect(find(server, { text })).toBeUndefined();
 });
+
+it('a long text is a place only when what is left of it without its steps is none too long', () => {
+  expect(find('files', { path: `/${'a/../'.repeat(10_000)}${own}/parley.jsonc` })).toBeDefined();
+  // As pictures begin in Base64.
+  expect(find('files', { data: `/9j/${'4AAQ/'.repeat(200_000)}` })).toBeUndefined();
+});
+
+it('the words of a text are all read, however many there are', () => {
+  const words = Array.from({ length: 100 }, (_, at) => `/tmp/parley${String(at)}`).join(' ');
+  expect(find('files', { command: `rm ${words}` })).toBeUndefined();
+  expect(find('files', { command: `rm ${words} ${own}/parley.jsonc` })).toBeDefined();
+});

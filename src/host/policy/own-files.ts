@@ -1,10 +1,10 @@
 // Parley's own folders: no call may name what is in them, whatever a rule allows. Whoever could write there would allow himself
 // everything; whoever could read there has the sign-ins and the key of the audit.
-import { readdirSync, statSync } from 'node:fs';
+import { lstatSync, readdirSync, statSync } from 'node:fs';
 import { basename, isAbsolute, join, resolve } from 'node:path';
 import type { JsonObject } from '../../jsonrpc/index.ts';
 import type { Places } from './places.ts';
-import { compileUnder } from './under.ts';
+import { compileUnderAny, placeOf } from './under.ts';
 
 /** Why a call must not be made; undefined when it names nothing of Parley's own. */
 export type OwnFiles = (server: string, args: JsonObject) => string | undefined;
@@ -12,22 +12,36 @@ export type OwnFiles = (server: string, args: JsonObject) => string | undefined;
 /** Characters that part one word from the next in a command line. */
 const BETWEEN_WORDS = /[\s"'`;|&<>()=,]+/;
 
+/** Words of one text that are looked for on the disk; others are read only. */
+const MOST_WORDS = 64;
+
 /**
  * Looks for paths into `folders` among all texts of a call: as they stand, through links, in other spellings, and as words of a command
  * line that names the folder. What a program makes of a text by itself is not seen.
  */
 export function createOwnFiles(folders: readonly string[], places: Places): OwnFiles {
   if (folders.length === 0) return () => undefined;
-  const tests = folders.map((folder) => compileUnder(folder, places, 'generous'));
+  const leadsThere = compileUnderAny(folders, places);
+  const nowhere: Places = { ...places, realpath: () => undefined };
+  const readsSo = compileUnderAny([...folders, ...folders.flatMap((folder) => realOf(folder, places))], nowhere);
   const names = folders.map((folder) => basename(folder).toLowerCase());
-  const isOwn = (path: string, server: string) =>
-    isPath(path) && (tests.some((test) => test(path, server)) || isLinkedToOne(path, folders));
+  const isOwn = (path: string, server: string) => leadsThere(path, server) || isLinkedToOne(path, folders);
+
+  /** The whole text, as a place. */
+  function isPlace(text: string, server: string): boolean {
+    const place = placeOf(text);
+    if (place === undefined) return false;
+    if (isPath(place)) return isOwn(place, server);
+    const base = places.workingDirectory(server);
+    return base !== undefined && mayBeIn(base, place) && isOwn(resolve(base, place), server);
+  }
 
   function namesOne(text: string, server: string): boolean {
-    const base = isPath(text) ? undefined : places.workingDirectory(server);
-    if (isOwn(base === undefined ? text : resolve(base, text), server)) return true;
-    const lower = text.toLowerCase();
-    return names.some((name) => lower.includes(name)) && text.split(BETWEEN_WORDS).some((word) => isOwn(word, server));
+    if (isPlace(text, server)) return true;
+    const isAbout = (part: string) => names.some((name) => part.toLowerCase().includes(name));
+    if (!isAbout(text)) return false;
+    const words = [...new Set(text.split(BETWEEN_WORDS))].filter((word) => isPath(word) && isAbout(word));
+    return words.some((word, at) => (at < MOST_WORDS ? isOwn : readsSo)(word, server));
   }
 
   return (server, args) => {
@@ -41,6 +55,25 @@ export function createOwnFiles(folders: readonly string[], places: Places): OwnF
 /** What is surely meant as a place on this machine; other texts may be anything. */
 function isPath(text: string): boolean {
   return isAbsolute(text) || /^(?:~(?:[\\/]|$)|file:|[a-z]:[\\/]|[$%][^\s]*[\\/])/i.test(text.trim());
+}
+
+function realOf(folder: string, { realpath }: Places): readonly string[] {
+  try {
+    return [realpath(folder) ?? folder];
+  } catch {
+    return [];
+  }
+}
+
+/** False for what surely leads nowhere from `base`, as most words do. */
+function mayBeIn(base: string, text: string): boolean {
+  const [first = ''] = text.trim().split('/', 1);
+  if (first === '' || first.startsWith('.') || /[\\%:~$]|\.\./.test(text)) return true;
+  try {
+    return lstatSync(resolve(base, first), { throwIfNoEntry: false }) !== undefined;
+  } catch {
+    return true;
+  }
 }
 
 /** True for another name of one of the files. */

@@ -266,6 +266,7 @@ describe('a rule that cannot be read', () => {
     ['deny', 'a/b c(x: 1)', 'white space in the name'],
     ['deny', 'a/b(x: 1) when', 'but in "when"'],
     ['deny', 'a/b when nice', 'There are read-only'],
+    ['deny', 'a/b when toString', 'There are read-only'],
     ['deny', 'a/b when read-only now', 'behind the condition'],
     ['deny', 'a/b when read-only and not read-only', 'twice'],
     ['deny', 'a/b when read-only and destructive', 'no tool is all'],

@@ -1,12 +1,13 @@
 // `under /srv/data`: is this path in that folder? Decided on where both really are, with links followed. A path that could be read
 // in two ways is in the folder for a rule that asks or denies when one of them is, and for one that allows when all are.
-import { isAbsolute, join, normalize, parse, sep } from 'node:path';
+import { isAbsolute, normalize, parse, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Care } from './care.ts';
 import type { Places } from './places.ts';
 
 /** Characters that no reader sees, or that some file systems do not compare. */
 const UNSEEN = /[\p{C}\p{Default_Ignorable_Code_Point}]/u;
+const ALL_UNSEEN = new RegExp(UNSEEN.source, 'gu');
 const ENCODED_STEP = /%(?:2e|2f|5c)/i;
 /** Places whose links mean something else to each process. */
 const PROCESS_BOUND = /^\/+(?:proc|dev)(?:\/|$)/;
@@ -16,6 +17,9 @@ const UNKNOWN = /^(?:~[\w.-]*(?=[\\/]|$)|\$[A-Za-z_{(]|%[A-Za-z_()]+%)|\0/;
 
 /** Stands for what may be anywhere. */
 const UNRESOLVABLE = '\0';
+
+/** No system takes a longer text for a place. */
+const LONGEST_PATH = 32_768;
 
 /** The server matters to relative paths only: each has a working directory of its own. */
 export type UnderTest = (value: string, server: string) => boolean;
@@ -29,7 +33,12 @@ export function compileUnder(folder: string, places: Places, care: Care): UnderT
   if (!isAbsolute(root)) throw new Error('is not absolute: begin it with "/" or "~/"');
   return care === 'strict'
     ? (value) => surelyUnder(value, root, places)
-    : (value, server) => perhapsUnder(value, server, root, places);
+    : (value, server) => perhapsUnder(value, server, [root], places);
+}
+
+/** A generous test for paths into any of the absolute folders. */
+export function compileUnderAny(folders: readonly string[], places: Places): UnderTest {
+  return (value, server) => perhapsUnder(value, server, folders, places);
 }
 
 function surelyUnder(value: string, root: string, { realpath }: Places): boolean {
@@ -57,21 +66,44 @@ function isPlain(path: string): boolean {
   );
 }
 
-function perhapsUnder(value: string, server: string, root: string, { home, realpath, workingDirectory }: Places): boolean {
+function perhapsUnder(
+  value: string,
+  server: string,
+  roots: readonly string[],
+  { home, realpath, workingDirectory }: Places,
+): boolean {
   try {
-    const folders = [normalize(root), real(normalize(root), realpath)].map(folded);
-    return spellings(value).some((text) => {
+    const place = placeOf(value);
+    if (place === undefined) return false;
+    const folders = roots.flatMap((root) => [normalize(root), real(normalize(root), realpath)]).map(folded);
+    return spellings(place).some((text) => {
       const whole = /^~(?=\/|$)/.test(text) ? home + text.slice(1) : text;
       const base = isAbsolute(whole) ? '' : workingDirectory(server);
       // What cannot be resolved may be anywhere.
       if (base === undefined || UNKNOWN.test(whole)) return true;
       return readings(base === '' ? whole : `${base}/${whole}`)
         .flatMap((reading) => [normalize(reading), real(reading, realpath)])
-        .some((path) => folders.some((folder) => contains(folder, folded(path))));
+        .map(folded)
+        .some((path) => folders.some((folder) => contains(folder, path)));
     });
   } catch {
     return true;
   }
+}
+
+/**
+ * The text as a place: one that is too long without its `.` and `..`, as programs take them out, or undefined when it is too long even
+ * so. In a time that grows as the text does: the platform's own takes a long text apart again for each step.
+ */
+export function placeOf(text: string): string | undefined {
+  if (text.length <= LONGEST_PATH) return text;
+  const kept: string[] = [];
+  for (const step of text.trim().split('/')) {
+    if (step === '..') kept.pop();
+    else if (step !== '.' && step !== '') kept.push(step);
+  }
+  const short = `${text.trim().startsWith('/') ? '/' : ''}${kept.join('/')}`;
+  return short.length <= LONGEST_PATH ? short : undefined;
 }
 
 /** What a program may take the text for. */
@@ -129,7 +161,7 @@ function real(path: string, realpath: Places['realpath']): string {
     found = next;
     known++;
   }
-  return join(found, ...steps.slice(known));
+  return normalize([found, ...steps.slice(known)].join(sep));
 }
 
 function contains(folder: string, path: string): boolean {
@@ -141,7 +173,7 @@ function folded(path: string): string {
   return path
     .normalize('NFKC')
     .toLowerCase()
-    .replace(new RegExp(UNSEEN.source, 'gu'), '')
+    .replace(ALL_UNSEEN, '')
     .split(sep)
     .map((step, at) => (at === 0 ? step : step.replace(/(?<=.):.*$/, '').replace(/(?<=[^. ])[. ]+$/, '')))
     .join(sep);
