@@ -76,8 +76,10 @@ describe.skipIf(programs === undefined)('a store in PostgreSQL', () => {
   test('does a transaction whose connection broke in the middle again, whole', async () => {
     const store = await open();
     const writing = Array.from({ length: 40 }, () => store.audit.append(note));
+    // Waited for from the beginning, since one may fail at any time.
+    const settled = Promise.allSettled(writing);
     for (let round = 0; round < 3; round++) await behind(OTHERS);
-    const results = await Promise.allSettled(writing);
+    const results = await settled;
     const done = results.filter(({ status }) => status === 'fulfilled').length;
     const { count } = (await verifyAudit(store.audit, KEY)) as { count: number };
     // A commit that got no answer may have been done; nothing else may differ.
