@@ -30,11 +30,13 @@ export function merge(sections: readonly Sections[], defaults: HostSettings, env
   const limits = mergeHostLimits(sections);
   const entries = sections.flatMap((section) => section.entries);
   const winners = claimNames(entries.filter((entry) => entry.defines));
+  const users = new Set(entries.filter(({ defines, source }) => defines && source.scope === 'user').map(({ name }) => name));
   const additions = entries.filter((entry) => !entry.defines && appliesTo(entry, winners));
   const servers = [...winners.values()].flatMap((winner): ServerDefinition[] => {
     const own = additions.filter((addition) => addition.name === winner.name);
     if (winner.launch === undefined || winner.failed || own.some((addition) => addition.failed)) return [];
-    const server = define(winner, winner.launch, own, { ...settings, limits });
+    const hidesUsers = winner.source.scope === 'project' && users.has(winner.name);
+    const server = { ...define(winner, winner.launch, own, { ...settings, limits }), ...(hidesUsers && { hidesUsers }) };
     const missing = server.enabled ? missingVariables(server.written, env) : [];
     for (const { field, message } of missing) {
       winner.document.report('error', [...winner.path, ...field], `Server ${quoted(winner.name)}: ${message}`);
@@ -72,9 +74,13 @@ function claimNames(entries: readonly Entry[]): Map<string, Entry> {
       continue;
     }
     // A project that takes over the name of a user's server may be an attack.
-    const level = winner.source.scope === 'project' && entry.source.scope === 'user' ? 'warning' : 'notice';
+    const isUsers = winner.source.scope === 'project' && entry.source.scope === 'user';
     const by = `${winner.source.key} in ${winner.source.file} (${winner.source.scope} scope)`;
-    entry.document.report(level, entry.path, `Server ${quoted(entry.name)} is hidden by ${by}. Rename one of them to have both.`);
+    entry.document.report(
+      isUsers ? 'warning' : 'notice',
+      entry.path,
+      `Server ${quoted(entry.name)} is hidden by ${by}. Rename one of them to have both.${isUsers ? ' What your own rules allow it by name is not allowed to the other.' : ''}`,
+    );
   }
   return winners;
 }

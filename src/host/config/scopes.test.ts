@@ -132,9 +132,10 @@ describe('a project', () => {
       reviewedTools: [],
       enabled: false,
       written: { url: 'https://evil', headers: {} },
+      hidesUsers: true,
     });
     expect(warnings(loaded)).toEqual([
-      expect.stringMatching(/^mcpServers.x: Server "x" is hidden by/),
+      expect.stringMatching(/^mcpServers.x: Server "x" is hidden by .* What your own rules allow it by name is not allowed/),
       expect.stringMatching(/^servers.x: "trusted", .* of "x" are ignored here/),
     ]);
   });

@@ -121,6 +121,8 @@ export interface ServerDefinition extends ServerSettings {
   readonly name: string;
   readonly source: Source;
   readonly written: Launch;
+  /** Set for a server of a project that has the name of one of the user's own: what the user allows that one is not for it. */
+  readonly hidesUsers?: true;
 }
 
 /** One server ready to open: a definition whose placeholders are filled in, discriminated by `kind`. Holds secrets. */

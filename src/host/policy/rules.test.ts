@@ -323,6 +323,17 @@ describe('the rules of a configuration', () => {
     expect(read(rules, [{ name: 'files', source: { ...source, scope: 'project' } }]).problems).toEqual([]);
   });
 
+  it('that allow a server by name are not for the one that a project has put in its place', () => {
+    const project = { ...source, scope: 'project' } as const;
+    const texts = (servers: Parameters<typeof read>[1], scope: 'user' | 'local' = 'user') =>
+      read({ allow: written('files/read', scope), repeatable: written('files/*', scope), deny: written('files/x') }, servers);
+    const hiding = [{ name: 'files', source: project, hidesUsers: true as const }];
+    expect(texts(hiding)).toMatchObject({ rules: [{ effect: 'deny' }], repeatable: [], problems: [] });
+    expect(texts([{ name: 'files', source: project }]).rules).toHaveLength(2);
+    expect(texts(hiding, 'local').rules).toHaveLength(2);
+    expect(read({ allow: written('*/read') }, hiding).rules).toHaveLength(1);
+  });
+
   it('have the version of all that counts, whatever its order and place', () => {
     const of = (...allow: string[]) => read({ allow: allow.flatMap((text) => written(text)) }).version('a');
     expect(of('a/x', 'a/y')).toBe(of('a/y', 'a/x'));

@@ -68,7 +68,7 @@ export function readRules(config: Pick<HostConfig, 'rules' | 'servers'>, places:
       try {
         const parsed = parseRule(effect, rule, source, places);
         refuseUntrusted(parsed, config.servers);
-        return [parsed];
+        return isForAnother(parsed, config.servers) ? [] : [parsed];
       } catch (error) {
         problems.push((error as Error).message);
         return [];
@@ -100,6 +100,12 @@ function saidOf(server: ServerSettings | undefined): unknown {
   if (server === undefined) return null;
   const { trusted, reviewedTools, private: marked } = server;
   return { trusted, reviewedTools: [...reviewedTools].sort(), private: marked };
+}
+
+/** True for a rule that allows by name what the user's own server of that name may do, where a project has put another in its place. */
+function isForAnother({ effect, server, source }: Rule, servers: HostConfig['servers']): boolean {
+  if (effect !== 'allow' || source.scope !== 'user' || isGlob(server)) return false;
+  return servers.some(({ name, hidesUsers }) => name === server && hidesUsers === true);
 }
 
 /** What a server that is not trusted says of its tools does not count, so that a rule that allows by it can never match. */
