@@ -85,6 +85,12 @@ describe('a parked call', () => {
     ];
     for (const { stdout } of [list, json, audit]) expect(stdout).not.toContain('hunter2');
     expect((await run('approvals', 'show', await onlyTicket())).stdout).toContain('hunter2');
+    await run('approvals', 'approve', await onlyTicket(), '--for', 'always');
+    const grants = [await run('grants', 'list'), await run('--json', 'grants', 'list')];
+    for (const { stdout } of grants) {
+      expect(stdout).toContain('/token');
+      expect(stdout).not.toContain('hunter2');
+    }
   });
 
   it('that is waited for is made as soon as it is approved, with the arguments that were put in place', async () => {

@@ -2,7 +2,18 @@
 // call is not made here: whoever asked for it makes it.
 import type { Command } from 'commander';
 import { ParleyError } from '../../errors.ts';
-import { answerTicket, createRedact, gutter, oneLine, promptLines, requestOf, visible, type Verdict } from '../../host/index.ts';
+import {
+  answerTicket,
+  createRedact,
+  gutter,
+  oneLine,
+  promptLines,
+  requestOf,
+  visible,
+  type Redact,
+  type Verdict,
+} from '../../host/index.ts';
+import { isObject, type JsonObject } from '../../jsonrpc/index.ts';
 import type { Approval, Grant, Store } from '../../store/index.ts';
 import { readObject, scopeUntil } from '../ask.ts';
 import { exitCode } from '../exit.ts';
@@ -76,8 +87,7 @@ export async function withStore<T>({ state }: Workspace, act: (store: Store) => 
 function list(workspace: Workspace, all: boolean): Promise<number> {
   return withStore(workspace, async (store) => {
     const found = await store.approvals.list({ limit: 200, ...(!all && { states: ['pending', 'approved', 'dispatching'] }) });
-    // A list is no place for secrets; `show` shows all that is sent.
-    const redact = createRedact({ key: workspace.state.key, names: workspace.config.records?.secretArguments ?? [] });
+    const redact = listRedact(workspace);
     const tickets = found.map((ticket) => ({ ...ticket, args: redact(ticket.args) }));
     const rows = tickets.map(({ id, state, serverName, tool, args, createdAt }) => [
       id,
@@ -156,7 +166,8 @@ async function answer({ printer, state }: Workspace, store: Store, id: string, v
 
 function listGrants(workspace: Workspace): Promise<number> {
   return withStore(workspace, async (store) => {
-    const grants = await store.grants.active();
+    const redact = listRedact(workspace);
+    const grants = (await store.grants.active()).map((grant) => withoutSecrets(grant, redact));
     const rows = grants.map((grant) => [
       grant.id,
       `${grant.serverName}/${oneLine(grant.tool, 80)}`,
@@ -185,6 +196,22 @@ function revoke(workspace: Workspace, id: string): Promise<number> {
     workspace.printer.result({ json: { id, revoked: true }, text: () => `${id} is revoked.` });
     return exitCode.ok;
   });
+}
+
+/** A list is no place for secrets; `show` shows all that is sent. */
+function listRedact({ state, config }: Workspace): Redact {
+  return createRedact({ key: state.key, names: config.records?.secretArguments ?? [] });
+}
+
+/** The grant with what its pattern wants of arguments that hold secrets hidden. */
+function withoutSecrets(grant: Grant, redact: Redact): Grant {
+  const { args } = grant.pattern ?? {};
+  if (!isObject(args)) return grant;
+  const hidden = Object.entries(args).map(([pointer, matcher]) => {
+    const name = pointer.slice(pointer.lastIndexOf('/') + 1);
+    return [pointer, redact({ [name]: matcher })[name]];
+  });
+  return { ...grant, pattern: { ...grant.pattern, args: Object.fromEntries(hidden) as JsonObject } };
 }
 
 /** A ticket in a list: without what is shown of it, and without arguments that somebody put in place of its own. */
