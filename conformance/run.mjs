@@ -129,9 +129,15 @@ function collect(side, revision, out, exits) {
     if (exits !== undefined && exit !== '0' && !(exit !== undefined && MAY_FAIL.has(scenario))) {
       problems.push(exit === undefined ? 'the client did not end by itself' : `the client ended with exit code ${exit}`);
     }
+    if (problems.length > 0 && exits !== undefined) problems.push(...lastWords(join(out, path, '..', 'stderr.txt')));
     rows.push({ side, revision, scenario, problems, counts: `${count('SUCCESS')} passed, ${count('SKIPPED')} skipped` });
   }
   return files.length;
+}
+
+/** What a client said before it ended badly. */
+function lastWords(file) {
+  return existsSync(file) ? readFileSync(file, 'utf8').trimEnd().split('\n').slice(-20) : [];
 }
 
 function report() {
