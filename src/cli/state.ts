@@ -34,14 +34,14 @@ export interface State {
 const KEY_BYTES = 32;
 
 /** The state that is kept below `stateDir`, or in the store that the user's settings name. */
-export function openState(stateDir: string, { records }: Pick<HostConfig, 'records'>): State {
+export function openState(stateDir: string, { records, limits = {} }: Pick<HostConfig, 'records' | 'limits'>): State {
   const folder = join(stateDir, 'store');
   const address = records?.store ?? join(folder, 'parley.db');
   let read: Uint8Array | undefined;
   const key = () => (read ??= ownKey(folder));
   return {
     key,
-    open: () => openStore(address, { auditKey: key(), base: stateDir }),
+    open: () => openStore(address, { auditKey: key(), base: stateDir, limits }),
     where: hideInUrl(address),
     user: userName(),
   };
