@@ -30,6 +30,7 @@ import { terminalApprover } from './ask.ts';
 import { terminalInputs } from './inputs.ts';
 import type { Io } from './io.ts';
 import { openLaunchTrust, type LaunchTrust } from './launch-trust.ts';
+import { liveSaid } from './policy.ts';
 import { createPrinter, type OutputOptions, type Printer } from './output.ts';
 import { openSignIns, type SignIns } from './sign-ins.ts';
 import { openState, type State } from './state.ts';
@@ -55,6 +56,8 @@ export interface Workspace extends Loaded {
   readonly trust: LaunchTrust;
   readonly signIns: SignIns;
   readonly logDir: string;
+  /** The one file that is read, where `--config` names one. */
+  readonly configFile: string | undefined;
   /** What the files say now. */
   reload(): Loaded;
 }
@@ -99,6 +102,7 @@ export function openWorkspace(io: Io, options: GlobalOptions): Workspace {
     trust: openLaunchTrust(state, surroundingsOf({ io, paths: loaded.paths })),
     signIns: openSignIns(stateDir),
     logDir: join(stateDir, 'logs'),
+    configFile: file,
     reload: load,
   };
 }
@@ -166,6 +170,7 @@ export function openWorkspaceHost(
     key: state.key,
     principal: state.user,
     route,
+    said: liveSaid(workspace),
     ownFolders: [paths.stateDir, paths.cacheDir, dirname(paths.userFile)],
     authorizer: (server) => signIns.authorizer(server),
     lock: readLock(workspace),

@@ -49,6 +49,8 @@ export interface HostOptions {
    * somebody trusts its launch as it is now, since whoever wrote the project is nobody the user trusts by opening it.
    */
   readonly mayLaunch?: (server: ServerDefinition) => boolean;
+  /** What the user says now: asked at each decision, so that what was changed meanwhile counts. Default: what `config` says. */
+  readonly said?: () => Said;
   /** Absolute folders that no call may name, whatever a rule allows: where sign-ins, settings and the store are. Default none. */
   readonly ownFolders?: readonly string[];
   /** What was reviewed of the servers: what is not as it stands there is not used. Default: nothing was. */
@@ -67,6 +69,12 @@ export interface HostOptions {
   /** What no server may go past, where it is not the default. */
   readonly limits?: Limits;
   readonly clock?: Clock;
+}
+
+/** What decides about calls: rules, and what the user says of each server. */
+export interface Said {
+  readonly rules: RuleSet;
+  readonly servers: HostConfig['servers'];
 }
 
 /** What happens in a host, as it happens. Texts of servers are untrusted. */
@@ -164,7 +172,8 @@ export function openHost(options: HostOptions): Host {
     inAll: limitOf('maxKeptBytesInAll', limits.maxKeptBytesInAll),
   });
   const places = placesOf(config.servers, surroundings);
-  const rules = readRules(config, places);
+  const { said } = options;
+  const rules = said === undefined ? readRules(config, places) : rulesOf(said);
   const ownFiles = createOwnFiles(options.ownFolders ?? [], places);
   const drift = createLockCheck(options.lock, config.servers, () => registry.snapshot);
   const approver = approverOf(options.approver);
@@ -340,7 +349,10 @@ export function openHost(options: HostOptions): Host {
     entries: createEntries(createRedact({ key, names: config.records?.secretArguments ?? [] }), Date.now),
     identity: (server) => members.get(server)?.identity,
     trouble: (error) => events.emit({ type: 'trouble', error }),
-    settings: (server) => memberOf(server).definition,
+    settings(server) {
+      const { definition } = memberOf(server);
+      return said === undefined ? definition : settingsOf(definition, said().servers);
+    },
     hosts: (server) => hostsOf(memberOf(server).definition),
     session,
     listed: (waiting) => until(allSettled, waiting),
@@ -391,6 +403,30 @@ export function openHost(options: HostOptions): Host {
     close,
     [Symbol.asyncDispose]: close,
   };
+}
+
+/** The rules as they are whenever they are looked at. */
+function rulesOf(said: () => Said): RuleSet {
+  return {
+    get rules() {
+      return said().rules.rules;
+    },
+    get repeatable() {
+      return said().rules.repeatable;
+    },
+    get problems() {
+      return said().rules.problems;
+    },
+    version: (server) => said().rules.version(server),
+  };
+}
+
+/** The settings of a server with what the user says of it now: of one that there is no more, nothing. */
+function settingsOf(definition: ServerDefinition, servers: Said['servers']): ServerDefinition {
+  const now = servers.find(({ name }) => name === definition.name);
+  const { private: _before, ...rest } = definition;
+  const { trusted = false, reviewedTools = [], private: marked } = now ?? {};
+  return { ...rest, trusted, reviewedTools, ...(marked !== undefined && { private: marked }) };
 }
 
 /** True for a server that is sent credentials of its own, or is no server at a URL. */

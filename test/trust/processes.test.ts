@@ -113,6 +113,25 @@ describe('a parked call', () => {
   });
 });
 
+describe('rules that change while a call waits', () => {
+  it.each([
+    ['deny it', () => configure([], { permissions: { deny: ['s/act(text: x)'] } })],
+    ['are another than it was approved under', () => configure([], { permissions: { deny: ['s/other'] } })],
+    ['cannot be read', () => cli.write('parley.json', '{ "permissions": { "deny": [')],
+    ['are gone with their file', () => rmSync(join(cli.project, 'parley.json'))],
+    ['come with less trust in the server', () => configure([], { servers: { s: { private: true } } })],
+  ])('let it through no more when they %s', async (_, change) => {
+    const waits = start('--non-interactive', 'park', '--park-wait', '600', 'call', 's/act', 'text=x');
+    await expect.poll(tickets, { interval: 200 }).toHaveLength(1);
+    const id = await onlyTicket();
+    change();
+    cli.write('empty.json', {});
+    expect(await cli.run(['--config', 'empty.json', 'approvals', 'approve', id])).toMatchObject({ code: 0 });
+    expect(await waits.ended).toMatchObject({ code: 6 });
+    expect(reached()).toBe(0);
+  });
+});
+
 describe('a process that is killed with a call under way', () => {
   it('between sending and the answer leaves an unknown outcome, told of at the next start and once', async () => {
     configure(['--slow', join(cli.project, 'never')]);
