@@ -5,7 +5,7 @@ import { canonical, createFeed, limitOf, type Limits } from '../base/index.ts';
 import { ParleyError } from '../errors.ts';
 import type { JsonObject } from '../jsonrpc/index.ts';
 import { CHAIN_START, link, seal, type ChainEnd } from './audit-chain.ts';
-import { createFacts } from './facts.ts';
+import { createFacts, mostBytes } from './facts.ts';
 import { DEFAULT_ROWS, expiredEntry, MAX_CACHED, OPEN_STATES, revokedEntry, taken, tooManyPending } from './rules.ts';
 import type {
   Approval,
@@ -34,14 +34,17 @@ export interface MemoryStoreOptions {
 /** Records of the audit, and calls and tickets that are over, each; the oldest go first. */
 const MAX_ROWS = 10_000;
 
-/** A call: its entry as text, read when somebody asks for it, and how it ended. */
+/** A call as it was handed over, and how it ended. */
 interface KeptCall {
-  readonly text: string;
-  end: (Pick<JournalRecord, 'outcome' | 'bytes'> & { readonly state: JournalEnd['state']; readonly endedAt: number }) | undefined;
+  readonly entry: JournalEntry;
+  end: JournalEnd | undefined;
 }
 
-function recordOf({ text, end }: KeptCall): JournalRecord {
-  return frozen({ ...(JSON.parse(text) as JournalEntry), state: 'begun', ...end });
+/** A copy of what is kept of a call, made when somebody asks for it. */
+function recordOf({ entry, end }: KeptCall): JournalRecord {
+  const { at: endedAt, ...ended } = end ?? {};
+  const record = { ...entry, state: 'begun', ...ended, endedAt };
+  return frozen(JSON.parse(JSON.stringify(record)) as JournalRecord);
 }
 
 /** Returns an empty store. Its audit is whole until its bounds make it forget the beginning. */
@@ -58,8 +61,8 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
   const approvals = new Map<string, Approval>();
   const journal = new Map<string, KeptCall>();
   const records: AuditRecord[] = [];
-  /** Audit entries as text, in order, that nobody has asked for yet. */
-  const unlinked: string[] = [];
+  /** Audit entries, in order, that nobody has asked for yet. */
+  const unlinked: AuditEntry[] = [];
   const eras = new Map<string, string>();
   const listings = new Map<string, { readonly body: JsonObject; readonly freshUntil: number }>();
   let end: ChainEnd = CHAIN_START;
@@ -70,7 +73,9 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
     if (closed) throw new ParleyError('closed', 'The store was closed. Open another one.');
   };
   const append = (entry: AuditEntry): void => {
-    unlinked.push(JSON.stringify(entry));
+    // Throws now for what could not be written later.
+    mostBytes(entry.body);
+    unlinked.push(entry);
     // In one go now and then, for taking from the front is not free. What is forgotten leaves a gap, as it must.
     if (unlinked.length <= 2 * MAX_ROWS) return;
     unlinked.splice(0, MAX_ROWS);
@@ -79,8 +84,8 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
   };
   /** The audit, linked when somebody looks at it: hosts whose audit nobody reads do not wait for it. */
   const linked = (): readonly AuditRecord[] => {
-    for (const text of unlinked.splice(0)) {
-      const record = frozen(link(JSON.parse(text) as AuditEntry, end));
+    for (const entry of unlinked.splice(0)) {
+      const record = frozen(link(entry, end));
       end = record;
       records.push(record);
     }
@@ -123,7 +128,7 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
     async prune(before, audit) {
       check();
       append(audit);
-      for (const [id, { end: over }] of journal) if (over !== undefined && over.endedAt < before) journal.delete(id);
+      for (const [id, { end: over }] of journal) if (over !== undefined && over.at < before) journal.delete(id);
       for (const [id, { state, decidedAt = Infinity }] of approvals) {
         if (!OPEN_STATES.includes(state) && decidedAt < before) approvals.delete(id);
       }
@@ -285,18 +290,18 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
       async begin(entry, audit) {
         check();
         refuseTaken(journal, entry.id);
-        const text = facts.write(entry);
+        facts.admit(entry);
         append(audit);
-        journal.set(entry.id, { text, end: undefined });
+        journal.set(entry.id, { entry, end: undefined });
         if (journal.size > 2 * MAX_ROWS) forgetOldest(journal, ({ end: over }) => over !== undefined);
         changes.emit('journal');
       },
-      async end(id, { at, ...rest }, audit) {
+      async end(id, ended, audit) {
         check();
         append(audit);
         const call = journal.get(id);
         if (call === undefined || call.end !== undefined) return;
-        call.end = { ...rest, endedAt: at };
+        call.end = ended;
         changes.emit('journal');
       },
       async recover() {

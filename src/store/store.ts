@@ -3,7 +3,10 @@
 import type { Feed } from '../base/index.ts';
 import type { JsonObject } from '../jsonrpc/index.ts';
 
-/** Everything a host remembers. Times are milliseconds since 1970; ids are texts that the caller chose or was given. */
+/**
+ * Everything a host remembers. Times are milliseconds since 1970; ids are texts that the caller chose or was given. What is handed over
+ * is plain JSON and is never changed afterwards: a store may keep it as it is.
+ */
 export interface Store extends AsyncDisposable {
   readonly trust: TrustTable;
   readonly pins: PinTable;

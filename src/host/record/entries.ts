@@ -28,11 +28,25 @@ export interface ServerFacts {
   readonly reviewed: boolean;
 }
 
+/** What some records of an intent say besides. */
+interface BodyMore {
+  readonly call?: string;
+  readonly editedFrom?: string | undefined;
+  readonly approval?: string | undefined;
+}
+
 /** Writes down what happens to calls. Nothing here touches a store. */
 export function createEntries(redact: Redact, now: () => number) {
-  /** What is the same in every record of an intent. */
-  function about(intent: CallIntent, args: JsonObject): JsonObject {
+  /** What every record of an intent says; `more` is a record's own, and `call` the id of a call that is made. */
+  function bodyOf(
+    intent: CallIntent,
+    args: JsonObject,
+    because: string,
+    by: AllowedBy | string,
+    more: BodyMore = {},
+  ): JsonObject {
     const { principal, run, route, server, serverDigest, tool, definitionDigest, digest, policyVersion, taint } = intent;
+    const { call, editedFrom, approval } = more;
     return {
       principal,
       run,
@@ -44,7 +58,13 @@ export function createEntries(redact: Redact, now: () => number) {
       digest,
       policy: policyVersion,
       args,
+      because,
+      by,
+      // Behind the others: a spread in front of them costs more than all of them.
       ...(taint.length > 0 && { taint }),
+      ...(call !== undefined && { call }),
+      ...(editedFrom !== undefined && { editedFrom }),
+      ...(approval !== undefined && { approval }),
     };
   }
 
@@ -68,30 +88,41 @@ export function createEntries(redact: Redact, now: () => number) {
           definitionDigest,
           intentDigest: intent.digest,
           args,
-          facts: { ...server, annotations: definition.annotations ?? null, policyVersion, taint },
+          facts: {
+            trusted: server.trusted,
+            reviewed: server.reviewed,
+            annotations: definition.annotations ?? null,
+            policyVersion,
+            taint,
+          },
           because,
           at,
           ...(ticket !== undefined && { approval: ticket }),
         },
-        audit: { at, kind: 'call', body: { call: id, ...about(intent, args), because, by, ...(editedFrom && { editedFrom }) } },
+        audit: { at, kind: 'call', body: bodyOf(intent, args, because, by, { call: id, editedFrom }) },
       };
     },
 
     /** How a call ended. */
-    end(id: string, end: Omit<JournalEnd, 'at'>, durationMs: number): { readonly end: JournalEnd; readonly audit: AuditEntry } {
+    end(
+      id: string,
+      { state, outcome, bytes }: Omit<JournalEnd, 'at'>,
+      durationMs: number,
+    ): { readonly end: JournalEnd; readonly audit: AuditEntry } {
       const at = now();
-      return { end: { ...end, at }, audit: { at, kind: 'outcome', body: { call: id, ...end, ms: Math.round(durationMs) } } };
+      const size = bytes === undefined ? undefined : { bytes };
+      const body = { call: id, state, outcome, ms: Math.round(durationMs), ...size };
+      return { end: { state, outcome, at, ...size }, audit: { at, kind: 'outcome', body } };
     },
 
     /** A resource or prompt that is about to be asked for. */
     read({ intent, because, by }: Allowed): AuditEntry {
-      return { at: now(), kind: 'read', body: { ...about(intent, redact(intent.args)), because, by } };
+      return { at: now(), kind: 'read', body: bodyOf(intent, redact(intent.args), because, by) };
     },
 
     /** What was not sent, and who said no. */
     refusal(intent: CallIntent, because: string, by: string, ticket: string | undefined): AuditEntry {
-      const body = { ...about(intent, redact(intent.args)), because, by, ...(ticket !== undefined && { approval: ticket }) };
-      return { at: now(), kind: 'refusal', body };
+      return { at: now(), kind: 'refusal', body: bodyOf(intent, redact(intent.args), because, by, { approval: ticket }) };
     },
   };
 }

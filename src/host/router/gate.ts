@@ -409,7 +409,7 @@ function sizeOf(value: unknown): number {
   if (typeof value === 'string') return value.length + 2;
   if (typeof value !== 'object' || value === null) return 5;
   let size = 2;
-  for (const [name, member] of Object.entries(value)) size += name.length + 4 + sizeOf(member);
+  for (const name of Object.keys(value)) size += name.length + 4 + sizeOf((value as JsonObject)[name]);
   return size;
 }
 

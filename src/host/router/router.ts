@@ -12,11 +12,12 @@ import type {
   ReadResourceResult,
   Tool,
 } from '../../protocol/index.ts';
-import { createIntent, writtenTool, type CallIntent } from '../approval/index.ts';
+import type { Session } from '../../client/index.ts';
+import { createIntent, writtenTool, type CallIntent, type IntendedCall } from '../approval/index.ts';
 import type { ServerSettings } from '../config/index.ts';
 import type { LockCheck } from '../lock/index.ts';
 import type { ROUTES } from '../policy/index.ts';
-import type { Kind, Lookup, PromptEntry, Registry, ToolEntry } from '../registry/index.ts';
+import type { Kind, Lookup, PromptEntry, Registry, Snapshot, ToolEntry } from '../registry/index.ts';
 import type { SchemaChecks } from '../schemas/index.ts';
 import {
   hold,
@@ -109,9 +110,18 @@ interface Ended {
   readonly call?: string;
 }
 
+/** What is asked of a server. */
+type Asked = Pick<IntendedCall, 'server' | 'kind' | 'tool' | 'args'>;
+
+interface Standing extends Pick<Passage<unknown>, 'isCurrent' | 'blocked'> {
+  readonly settings: ServerSettings;
+  readonly holding: ToolHoldOptions;
+}
+
 export function createRouter(parts: RouterParts): Router & Pick<Gate, 'drained'> {
   const { registry, clock, taint } = parts;
   const gate = createGate(parts);
+  const standings = new WeakMap<ToolEntry | PromptEntry, Standing>();
 
   async function call(name: string, args: unknown, options: RouteOptions): Promise<Ended> {
     const found = await find('tool', name, () => registry.snapshot.find('tool', name), options);
@@ -122,23 +132,17 @@ export function createRouter(parts: RouterParts): Router & Pick<Gate, 'drained'>
     const rebuild = (changed: JsonObject) => toolIntent(entry, changed, options);
     const intent = await rebuild(given);
     if ('type' in intent) return { entry, outcome: intent };
-    const settings = parts.settings(entry.server);
-    const passed = await gate.pass<Held<CallToolResult>>(
-      {
-        ...standing(entry),
-        intent,
-        rebuild,
-        act: async (session, { tool, args: checked }) => {
-          const result = await session.callTool(tool, checked, sessionOptions(options, settings));
-          return holdToolResult(result, { server: entry.server }, { ...outputCheck(entry), ...own(entry.server) });
-        },
-      },
-      options,
-    );
-    const { outcome } = passed;
-    mark(passed.intent, outcome);
+    const { isCurrent, blocked, settings, holding } = standing(entry);
+    const act = async (session: Session, { tool, args: checked }: CallIntent) => {
+      const result = await session.callTool(tool, checked, sessionOptions(options, settings));
+      return holdToolResult(result, { server: entry.server }, holding);
+    };
+    const passed = await gate.pass<Held<CallToolResult>>({ intent, rebuild, isCurrent, blocked, act }, options);
+    const { outcome, intent: last, because, call: id } = passed;
+    mark(last, outcome);
     const failed = outcome.type === 'ok' && outcome.result.isError;
-    return { ...passed, entry, outcome: failed ? { type: 'tool-error', result: outcome.result } : outcome };
+    const said: ToolOutcome = failed ? { type: 'tool-error', result: outcome.result } : outcome;
+    return { outcome: said, entry, intent: last, because, ...(id !== undefined && { call: id }) };
   }
 
   /** The intent of a call, or why the arguments cannot be right. */
@@ -146,7 +150,7 @@ export function createRouter(parts: RouterParts): Router & Pick<Gate, 'drained'>
     try {
       const problem = await misfit(entry, args);
       if (problem !== undefined) return invalid(problem);
-      return createIntent({ ...circumstances(entry.server, options), server: entry.server, tool: entry.definition, args });
+      return intentOf({ server: entry.server, kind: 'tool', tool: entry.definition, args }, options);
     } catch (error) {
       return invalid(asFault(error).message);
     }
@@ -161,19 +165,24 @@ export function createRouter(parts: RouterParts): Router & Pick<Gate, 'drained'>
       : `The arguments do not fit ${server}/${name}: ${outcome.errors.join('; ')}. Nothing was sent.`;
   }
 
-  /** Checks structured content against the tool's output schema, where it has one. */
-  function outputCheck({ server, definition: { outputSchema } }: ToolEntry): ToolHoldOptions {
-    if (outputSchema === undefined) return {};
+  /** With structured content checked against the tool's output schema, where it has one. */
+  function holdingOf({ server, definition }: ToolEntry | PromptEntry): ToolHoldOptions {
+    const { outputSchema } = definition as Partial<Tool>;
+    if (outputSchema === undefined) return own(server);
     const { limits } = parts.settings(server);
-    return { checkOutput: (value) => parts.schemas.check(outputSchema, value, { noun: 'member', patterns: 'skip', limits }) };
+    const checkOutput = (value: unknown) =>
+      parts.schemas.check(outputSchema, value, { noun: 'member', patterns: 'skip', limits });
+    return { ...own(server), checkOutput };
   }
 
   const own = (server: string) => ({ ownHosts: parts.hosts(server), limits: resultLimits(parts.settings(server).limits) });
 
-  function circumstances(server: string, { route = parts.route }: RouteOptions) {
+  /** The intent of what is asked for, here and now. */
+  function intentOf({ server, kind, tool, args }: Required<Asked>, { route = parts.route }: RouteOptions): CallIntent {
     const { principal, run, rules } = parts;
     const serverDigest = parts.identity(server)?.digest ?? '';
-    return { principal, run, route, policyVersion: rules.version(server), taint: taint.of(), serverDigest };
+    const policyVersion = rules.version(server);
+    return createIntent({ server, kind, tool, args, principal, run, route, policyVersion, taint: taint.of(), serverDigest });
   }
 
   /** What a server gave is remembered before anybody reads it, also when it was an error. */
@@ -183,13 +192,24 @@ export function createRouter(parts: RouterParts): Router & Pick<Gate, 'drained'>
     taint.mark({ server, from: writtenTool(tool), digest, settings: parts.settings(server), annotations });
   }
 
-  /** Whether an entry is still what it was, and may be used. */
-  function standing(entry: ToolEntry | PromptEntry): Pick<Passage<unknown>, 'isCurrent' | 'blocked'> {
-    const isCurrent = () => {
-      const found = registry.snapshot.find(entry.kind, `${entry.server}/${entry.key}`);
-      return found.type === 'found' && found.entry.server === entry.server && found.entry.digest === entry.digest;
-    };
-    return { isCurrent, blocked: () => refusal(entry) };
+  /** What is the same for every use of an entry: whether it is still what it was and may be used, and how its results are held. */
+  function standing(entry: ToolEntry | PromptEntry): Standing {
+    let known = standings.get(entry);
+    if (known === undefined) {
+      let seenIn: Snapshot | undefined;
+      const isCurrent = () => {
+        const { snapshot } = registry;
+        if (snapshot === seenIn) return true;
+        const found = snapshot.find(entry.kind, `${entry.server}/${entry.key}`);
+        const isThere = found.type === 'found' && found.entry.server === entry.server && found.entry.digest === entry.digest;
+        if (isThere) seenIn = snapshot;
+        return isThere;
+      };
+      const settings = parts.settings(entry.server);
+      known = { isCurrent, blocked: () => refusal(entry), settings, holding: holdingOf(entry) };
+      standings.set(entry, known);
+    }
+    return known;
   }
 
   /** Asks for a resource or a prompt, or for what could complete them. */
@@ -197,7 +217,7 @@ export function createRouter(parts: RouterParts): Router & Pick<Gate, 'drained'>
     const { kind, server, entry, args, edited } = target;
     const build = async (definition: Tool, given: JsonObject): Promise<CallIntent | Outcome<never>> => {
       try {
-        return createIntent({ ...circumstances(server, options), server, kind, tool: definition, args: given });
+        return intentOf({ server, kind, tool: definition, args: given }, options);
       } catch (error) {
         return invalid(asFault(error).message);
       }

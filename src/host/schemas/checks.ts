@@ -3,6 +3,7 @@
 import { limitOf, overLimit, type Clock, type Limits } from '../../base/index.ts';
 import type { ParleyError } from '../../errors.ts';
 import type { JsonObject } from '../../jsonrpc/index.ts';
+import type * as JsonSchema from '../../protocol/json-schema.ts';
 import type { CompileOptions, Validated } from '../../protocol/json-schema.ts';
 import { SchemaThread } from './thread.ts';
 
@@ -29,12 +30,14 @@ export function createSchemaChecks({ clock }: { readonly clock: Clock }): Schema
   const thread = new SchemaThread(clock);
   /** Schemas that were given up while they were compiled, so that nobody waits for one of them again. */
   const tooSlow = new WeakMap<JsonObject, ParleyError>();
+  let compiler: typeof JsonSchema | undefined;
 
   const close = () => thread.close();
   return {
     async check(schema, value, { limits = {}, ...options }) {
       // Loaded now, since it is large and all that starts without a check starts sooner.
-      const { compileSchema, weightOf } = await import('../../protocol/json-schema.ts');
+      compiler ??= await import('../../protocol/json-schema.ts');
+      const { compileSchema, weightOf } = compiler;
       if (weightOf(schema) <= LIGHT) {
         const checked = compileSchema(schema, { ...options, maxSteps: QUICK_STEPS })(value);
         if (checked.valid || checked.spent !== true) return checked;

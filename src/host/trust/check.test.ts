@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { CallToolResult, ContentBlock, GetPromptResult, ReadResourceResult } from '../../protocol/index.ts';
 import { holdPrompt, holdResource, holdToolResult, type ToolHoldOptions } from './check.ts';
+import { RESULT_LIMITS } from './limits.ts';
 import { forWire } from './untrusted.ts';
 
 const SOURCE = { server: 'fake' };
@@ -36,7 +37,7 @@ describe('a result within the limits', () => {
   });
 
   test('may have media as large as their limit, to the byte', async () => {
-    const limits = { image: 8, audio: 8, resource: 8 };
+    const limits = { ...RESULT_LIMITS, image: 8, audio: 8, resource: 8 };
     const image = { type: 'image', data: 'AAAAAAAA', mimeType: 'image/png' };
     const resource = { type: 'resource', resource: { uri: 'a:b', text: '12345678' } };
     expect((await holdBlocks([image, { ...image, type: 'audio' }, resource], { limits })).findings).toEqual([]);
@@ -79,7 +80,9 @@ describe('what is too much is left out, and the rest stays:', () => {
   });
 
   test('a block that is too deep, however deep', async () => {
-    const held = await holdBlocks([{ type: 'json', json: deep(200_000) }, text('b')], { limits: { nodes: 300_000 } });
+    const held = await holdBlocks([{ type: 'json', json: deep(200_000) }, text('b')], {
+      limits: { ...RESULT_LIMITS, nodes: 300_000 },
+    });
     expect(forWire(held.value).content).toEqual([
       text('[block of unknown type "json" omitted] (more than 64 levels deep)'),
       text('b'),

@@ -42,7 +42,7 @@ export function sayFindings(findings: readonly Finding[]): string | undefined {
 }
 
 export interface HoldOptions {
-  readonly limits?: Partial<ResultLimits>;
+  readonly limits?: ResultLimits;
   /** Hosts that links may lead to without being found: the server's own. */
   readonly ownHosts?: readonly string[];
 }
@@ -55,6 +55,7 @@ export interface ToolHoldOptions extends HoldOptions {
 export type CheckedOutput = { readonly valid: true } | { readonly valid: false; readonly errors: readonly string[] };
 
 const MAX_FINDINGS = 100;
+const UNCHECKED = { verdict: 'unchecked', errors: [] } as const satisfies Pick<Held<never>, 'verdict' | 'errors'>;
 const KNOWN = new Set<unknown>(['text', 'image', 'audio', 'resource', 'resource_link']);
 
 /** What a tool gave, held within the limits. Never throws for what the server sent. */
@@ -66,21 +67,23 @@ export async function holdToolResult(
   const { kept, findings } = within(result, TOOL, options);
   const isError = result.isError === true;
   const lost = result.structuredContent !== undefined && kept.structuredContent === undefined;
-  const content = lost && kept.content.length === 0 ? [textBlock(undefined, '[structured content omitted]')] : kept.content;
-  const output = await judge(kept.structuredContent, isError || lost ? undefined : options.checkOutput);
-  return { value: hold({ ...kept, content: content as readonly ContentBlock[] }, source), isError, findings, ...output };
+  const omitted = [textBlock(undefined, '[structured content omitted]')] as unknown as readonly ContentBlock[];
+  const whole = lost && kept.content.length === 0 ? { ...kept, content: omitted } : kept;
+  const check = isError || lost ? undefined : options.checkOutput;
+  const { verdict, errors } = check === undefined ? UNCHECKED : await judge(kept.structuredContent, check);
+  return { value: hold(whole, source), isError, findings, verdict, errors };
 }
 
 /** A resource that was read, held within the limits. */
 export function holdResource(result: ReadResourceResult, source: Source, options: HoldOptions = {}): Held<ReadResourceResult> {
   const { kept, findings } = within(result, RESOURCE, options);
-  return { value: hold(kept, source), isError: false, findings, verdict: 'unchecked', errors: [] };
+  return { value: hold(kept, source), isError: false, findings, ...UNCHECKED };
 }
 
 /** A prompt with its messages, held within the limits. */
 export function holdPrompt(result: GetPromptResult, source: Source, options: HoldOptions = {}): Held<GetPromptResult> {
   const { kept, findings } = within(result, PROMPT, options);
-  return { value: hold(kept, source), isError: false, findings, verdict: 'unchecked', errors: [] };
+  return { value: hold(kept, source), isError: false, findings, ...UNCHECKED };
 }
 
 /** The result with whatever is too much left out and named, and what was found. */
@@ -89,7 +92,7 @@ function within<R extends AnyResult>(
   shape: Shape,
   options: HoldOptions,
 ): { readonly kept: R; readonly findings: readonly Finding[] } {
-  const limits = { ...RESULT_LIMITS, ...options.limits };
+  const { limits = RESULT_LIMITS } = options;
   const findings: Finding[] = [];
   const find = (kind: Finding['kind'], where: string, detail: string) => {
     if (findings.length < MAX_FINDINGS) findings.push({ kind, where, detail });
@@ -122,30 +125,34 @@ function within<R extends AnyResult>(
     list.push(shape.replace(undefined, `[${items.length - limits.blocks} more items omitted]`));
   }
 
-  const members: [string, unknown][] = [];
-  for (const [key, value] of Object.entries(result)) {
+  const left = new Set<string>();
+  for (const key of Object.keys(result)) {
+    if (key === shape.list) continue;
     // A second list would be read by one and not by another.
-    if (LISTS.has(key)) continue;
-    if (typeof value === 'boolean' || typeof value === 'number') {
-      members.push([key, value]);
-      continue;
-    }
+    if (LISTS.has(key)) left.add(key);
+    const value = (result as unknown as JsonObject)[key];
+    if (LISTS.has(key) || typeof value === 'boolean' || typeof value === 'number') continue;
     const where = oneLine(key, 64);
     const surveyed = survey(value);
     const { bytes, over } = surveyed;
     findIn(where, surveyed);
+    if (over === undefined && bytes <= limits.structured) continue;
+    left.add(key);
     if (over !== undefined) find(over, where, `${WHY[over](limits)}; left out`);
-    else if (bytes > limits.structured) find('oversized', where, `more than ${bytesText(limits.structured)}; left out`);
-    else members.push([key, value]);
+    else find('oversized', where, `more than ${bytesText(limits.structured)}; left out`);
   }
+  // As it came, where nothing had to go.
+  if (left.size === 0 && list.length === items.length && list.every((item, index) => item === items[index])) {
+    return { kept: result, findings };
+  }
+  const members = Object.entries(result).filter(([key]) => key !== shape.list && !left.has(key));
   return { kept: Object.fromEntries([...members, [shape.list, list]]) as unknown as R, findings };
 }
 
 async function judge(
   structured: unknown,
-  check: ToolHoldOptions['checkOutput'],
+  check: NonNullable<ToolHoldOptions['checkOutput']>,
 ): Promise<Pick<Held<never>, 'verdict' | 'errors'>> {
-  if (check === undefined) return { verdict: 'unchecked', errors: [] };
   if (structured === undefined)
     return { verdict: 'missing', errors: ['the tool has an output schema but gave no structured content'] };
   try {
@@ -241,7 +248,7 @@ const WHY = {
 interface Surveyed {
   /** About the size of its JSON. */
   readonly bytes: number;
-  readonly hidden: ReadonlySet<Hidden>;
+  readonly hidden: readonly Hidden[];
   readonly imitates: boolean;
   /** Those that may hold a link. */
   readonly texts: readonly string[];
@@ -254,7 +261,10 @@ function createSurvey(limits: ResultLimits): (value: unknown) => Surveyed {
   let nodesLeft = limits.nodes;
   return (top) => {
     const rest: { readonly value: unknown; readonly depth: number }[] = [{ value: top, depth: 0 }];
-    const hidden = new Set<Hidden>();
+    const hidden: Hidden[] = [];
+    const findHidden = (text: string) => {
+      for (const kind of hiddenIn(text)) if (!hidden.includes(kind)) hidden.push(kind);
+    };
     const texts: string[] = [];
     let bytes = 0;
     let imitates = false;
@@ -264,7 +274,7 @@ function createSurvey(limits: ResultLimits): (value: unknown) => Surveyed {
       if (--nodesLeft < 0) return surveyed('too-many');
       if (typeof value === 'string') {
         bytes += Buffer.byteLength(value) + 3;
-        for (const kind of hiddenIn(value)) hidden.add(kind);
+        findHidden(value);
         imitates ||= imitatesQuestion(value);
         if (value.includes('/') || value.includes('\\')) texts.push(value);
       } else if (typeof value !== 'object' || value === null) {
@@ -272,12 +282,17 @@ function createSurvey(limits: ResultLimits): (value: unknown) => Surveyed {
       } else {
         if (depth >= limits.depth) return surveyed('too-deep');
         bytes += 2;
-        const members = Array.isArray(value) ? value.map((item): [string, unknown] => ['', item]) : Object.entries(value);
-        if (members.length > nodesLeft) return surveyed('too-many');
-        for (const [name, member] of members) {
+        const names = Array.isArray(value) ? undefined : Object.keys(value);
+        if ((names ?? (value as readonly unknown[])).length > nodesLeft) return surveyed('too-many');
+        if (names === undefined) {
+          bytes += 3 * (value as readonly unknown[]).length;
+          for (const item of value as readonly unknown[]) rest.push({ value: item, depth: depth + 1 });
+          continue;
+        }
+        for (const name of names) {
           bytes += name.length + 3;
-          for (const kind of hiddenIn(name)) hidden.add(kind);
-          rest.push({ value: member, depth: depth + 1 });
+          findHidden(name);
+          rest.push({ value: (value as JsonObject)[name], depth: depth + 1 });
         }
       }
     }
