@@ -3,7 +3,16 @@ import { execFileSync } from 'node:child_process';
 import { fail } from './page.mjs';
 
 const UNWANTED = /(\.test\.|\/fixtures\/|\/examples\/|tsbuildinfo|\.map$)/;
-const WANTED = ['package.json', 'README.md', 'LICENSE', 'dist/index.js', 'dist/index.d.ts', 'dist/cli/bin.js'];
+const WANTED = [
+  'package.json',
+  'README.md',
+  'LICENSE',
+  'dist/index.js',
+  'dist/index.d.ts',
+  'dist/cli/bin.js',
+  'dist/cli/program.js',
+  'dist/cli/THIRD-PARTY-LICENSES.txt',
+];
 
 const [packed] = JSON.parse(execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], { encoding: 'utf8' }));
 const paths = packed.files.map((file) => file.path);
