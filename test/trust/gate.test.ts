@@ -287,6 +287,23 @@ describe('a question at a terminal', () => {
     expect(calls()).toHaveLength(1);
   });
 
+  it('that is given up in the moment it is answered allows nothing the next time', async () => {
+    const stop = new AbortController();
+    const { approvals } = store;
+    const decide: typeof approvals.decide = async (...decision) => {
+      const decided = await approvals.decide(...decision);
+      stop.abort();
+      return decided;
+    };
+    const watched = { ...store, approvals: { ...approvals, decide } };
+    const host = await scene.host('2026-07-28', { store: watched, approver: ONCE });
+    expect(await host.call('s/act', { text: 'x' }, { signal: stop.signal })).toEqual({ type: 'cancelled' });
+    await expect.poll(() => store.approvals.list()).toMatchObject([{ state: 'failed' }]);
+    const other = await scene.host('2026-07-28', { store, approver: park() });
+    expect(await other.call('s/act', { text: 'x' })).toMatchObject({ type: 'denied', by: 'parked' });
+    expect(calls()).toEqual([]);
+  });
+
   it.each([
     ['the definition of the tool', (script: string, hints: string) => (writeFileSync(hints, '{"title":"new"}'), script)],
     ['the program of the server', (script: string) => appendFileSync(script, '// another one\n')],

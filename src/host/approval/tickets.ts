@@ -92,8 +92,12 @@ async function askByTicket(
   if (full !== undefined) return full;
   const opened = await open(store, request, options);
   if (opened.state !== 'pending') return toVerdict(opened);
-  const takeBack = () =>
-    store.approvals.cancel(opened.id, { at: now(), kind: 'approval', body: { state: 'cancelled', ...whose(opened) } });
+  const takeBack = async () => {
+    await store.approvals.cancel(opened.id, { at: now(), kind: 'approval', body: { state: 'cancelled', ...whose(opened) } });
+    // Approved in that very moment, it would be made the next time without a question.
+    if (await store.approvals.claim(opened.id))
+      await store.approvals.finish(opened.id, { state: 'failed', outcome: 'cancelled' });
+  };
   if (approver === undefined) {
     try {
       return toVerdict(await decided(store, opened.id, options, signal));
@@ -123,7 +127,10 @@ async function askByTicket(
     // Whichever is not waited for any more may fail in silence.
     asked.catch(() => {});
     elsewhere.catch(() => {});
-    return await Promise.race([asked, elsewhere]);
+    const verdict = await Promise.race([asked, elsewhere]);
+    // Nobody waits for it any more.
+    if (signal?.aborted === true) throw abortError(signal, 'The approval');
+    return verdict;
   } catch (error) {
     await takeBack();
     throw error;
