@@ -151,11 +151,18 @@ function mayCount(rule: Rule): boolean {
   return rule.effect !== 'allow' || rule.source.scope !== 'project';
 }
 
+/** What each rule says: the same whenever it is asked. */
+const decisions = new WeakMap<Rule, Decision>();
+
 function byRule(rule: Rule): Decision {
+  const known = decisions.get(rule);
+  if (known !== undefined) return known;
   const { effect, text, source } = rule;
   const because = `The rule ${effect} ${text} says so (${placeOf(source)}).`;
   // A grant would not count against an ask rule, so none is offered.
-  return effect === 'ask' ? { verdict: effect, because, rule, widest: 'once' } : { verdict: effect, because, rule };
+  const decision: Decision = effect === 'ask' ? { verdict: effect, because, rule, widest: 'once' } : { verdict: effect, because, rule };
+  decisions.set(rule, decision);
+  return decision;
 }
 
 /**

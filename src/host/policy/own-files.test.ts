@@ -68,3 +68,9 @@ it('the words of a text are all read, however many there are', () => {
   expect(find('files', { command: `rm ${words}` })).toBeUndefined();
   expect(find('files', { command: `rm ${words} ${own}/parley.jsonc` })).toBeDefined();
 });
+
+it('what else is in a text that names one is not said', () => {
+  const said = find('web', { command: `curl -H 'Authorization: hunter2' -d @x ${own}/parley.jsonc --pass hunter2` });
+  expect(said).toContain(`${own}/parley.jsonc`);
+  expect(said).not.toContain('hunter2');
+});

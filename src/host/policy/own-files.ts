@@ -36,16 +36,18 @@ export function createOwnFiles(folders: readonly string[], places: Places): OwnF
     return base !== undefined && mayBeIn(base, place) && isOwn(resolve(base, place), server);
   }
 
-  function namesOne(text: string, server: string): boolean {
-    if (isPlace(text, server)) return true;
+  /** The word that names it, and nothing else of the text: it is written down. */
+  function nameIn(text: string, server: string): string | undefined {
+    const words = () => text.split(BETWEEN_WORDS).filter((word) => word !== '');
+    if (isPlace(text, server)) return words()[0] ?? text;
     const isAbout = (part: string) => names.some((name) => part.toLowerCase().includes(name));
-    if (!isAbout(text)) return false;
-    const words = [...new Set(text.split(BETWEEN_WORDS))].filter((word) => isPath(word) && isAbout(word));
-    return words.some((word, at) => (at < MOST_WORDS ? isOwn : readsSo)(word, server));
+    if (!isAbout(text)) return undefined;
+    const paths = [...new Set(words())].filter((word) => isPath(word) && isAbout(word));
+    return paths.find((path, at) => (at < MOST_WORDS ? isOwn : readsSo)(path, server));
   }
 
   return (server, args) => {
-    const found = textIn(args, (text) => namesOne(text, server));
+    const found = firstIn(args, (text) => nameIn(text, server));
     return found === undefined
       ? undefined
       : `It names what is Parley's own, which no call may touch: ${JSON.stringify(found.slice(0, 120))}.`;
@@ -104,12 +106,12 @@ function filesIn(folder: string): readonly string[] {
   }
 }
 
-/** The first text, names of members too, that is looked for. */
-function textIn(value: unknown, isIt: (text: string) => boolean): string | undefined {
-  if (typeof value === 'string') return isIt(value) ? value : undefined;
+/** What is found first among all texts, names of members too. */
+function firstIn(value: unknown, find: (text: string) => string | undefined): string | undefined {
+  if (typeof value === 'string') return find(value);
   if (typeof value !== 'object' || value === null) return undefined;
   for (const [name, member] of Object.entries(value)) {
-    const found = (!Array.isArray(value) && isIt(name) ? name : undefined) ?? textIn(member, isIt);
+    const found = (Array.isArray(value) ? undefined : find(name)) ?? firstIn(member, find);
     if (found !== undefined) return found;
   }
   return undefined;
