@@ -33,6 +33,16 @@ function under(heading: string, lines: readonly string[]): string[] {
 }
 
 describe('the text of a question', () => {
+  it.each([
+    ['https://gооgle.com/', 'https://g\\u{43e}\\u{43e}gle.com/'],
+    ['https://аррӏе.com/', 'https://\\u{430}\\u{440}\\u{440}\\u{4cf}\\u{435}.com/'],
+    ['Аdmin', '\\u{410}dmin'],
+    ['Привет, файл.txt', 'Привет, файл.txt'],
+    ['naïve Ω', 'naïve Ω'],
+  ])('writes out letters that pass for others: %s', (text, shown) => {
+    expect(under('Arguments', promptLines(request({ args: { text } })))[1]).toBe(`  "text": "${shown}"`);
+  });
+
   it('names server, tool, arguments, reason and what an approval would cover', () => {
     const of = request({ args: { path: '/srv/x', mode: 7 }, description: 'Writes a file.\nCarefully.' });
     expect(promptLines(of)).toEqual([

@@ -1,7 +1,7 @@
 // What a terminal shows when it asks for approval. Written by Parley from the intent alone. Every line that holds text from a
 // server, a model or a file stands behind a gutter mark and is broken here, so that column 0 is Parley's own.
 import { canonical } from '../../base/index.ts';
-import { GUTTER, visible } from '../trust/index.ts';
+import { GUTTER, unmasked, visible } from '../trust/index.ts';
 import type { ApprovalRequest } from './approver.ts';
 import type { CallIntent } from './intent.ts';
 
@@ -20,7 +20,7 @@ export function promptLines(request: ApprovalRequest, options: { readonly column
   const { intent, because, trusted, widest, changes = [], floating = false, proposals = [] } = request;
   const columns = Math.max(NARROWEST, options.columns ?? 80);
   const own = (text: string) => wrapped(text, columns);
-  const quoted = (text: string) => cut(visible(text), columns - GUTTER.length).map((line) => GUTTER + line);
+  const quoted = (text: string) => cut(visible(unmasked(text)), columns - GUTTER.length).map((line) => GUTTER + line);
   return [
     ...own(intent.kind === 'tool' ? 'A tool is about to be called.' : 'Something is about to be read.'),
     ...own(`Server, ${trusted ? 'trusted to describe its tools rightly' : 'not trusted'}:`),
@@ -37,7 +37,7 @@ export function promptLines(request: ApprovalRequest, options: { readonly column
     ...(changes.length > 0 ? own('What changed in it since it was allowed before (- was, + is):') : []),
     ...changes.flatMap(quoted),
     ...own('Why you are asked:'),
-    ...quoted(because),
+    ...wrapped(visible(because), columns - GUTTER.length).flatMap(quoted),
     ...own(`This call has the digest ${intent.digest.slice(0, 16)}.`),
     ...own(
       widest === 'once'

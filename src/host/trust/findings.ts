@@ -1,6 +1,7 @@
 // Marks that tell a person what to look at twice in a text: an imitation of Parley's own questions, and links that lead elsewhere.
 // They change nothing of a text and decide nothing.
 import { canonicalHost, hostsIn } from './links.ts';
+import { written } from './visible.ts';
 
 /** Words of the questions that Parley asks, and of questions like them; all in small letters, over any white space. */
 const QUESTIONS = [
@@ -48,6 +49,9 @@ const LOOKALIKES: ReadonlyMap<string, string> = new Map(
   }).flatMap(([letter, likes]) => Array.from(likes, (like): [string, string] => [like, letter])),
 );
 const LOOKALIKE = new RegExp(`[${[...LOOKALIKES.keys()].join('')}]`, 'gu');
+/** The same, and capitals that look like ours. */
+const MASKS = new RegExp(`[${[...LOOKALIKES.keys()].join('')}АВЕКМНОРСТУХЅІЈΑΒΕΖΗΙΚΜΝΟΡΤΥΧ]`, 'gu');
+const LOOKALIKE_ONCE = new RegExp(MASKS.source, 'u');
 const UNSEEN = /[\p{Cf}\p{Mn}\p{Default_Ignorable_Code_Point}]/gu;
 
 /** Characters of one text that are looked at: more than any person reads. */
@@ -61,6 +65,20 @@ export function imitatesQuestion(whole: string): boolean {
   const isPlain = /^[\x20-\x7e\s]*$/.test(text);
   const plain = isPlain ? text : text.normalize('NFKD').toLowerCase().replace(UNSEEN, '').replace(LOOKALIKE, likeLatin);
   return QUESTION.test(plain) || OWN_LINE.test(plain);
+}
+
+/**
+ * The text with letters of other scripts written out as `\\u{…}` where they pass for ours: in a word or a host that has letters of ours,
+ * in each part whose foreign letters are all such.
+ */
+export function unmasked(text: string): string {
+  if (!LOOKALIKE_ONCE.test(text)) return text;
+  return text.replace(/[\p{L}\p{M}\p{N}._-]+/gu, (token) => {
+    if (!/[a-z]/i.test(token)) return token;
+    return token.replace(/[^._-]+/g, (part) =>
+      /\P{ASCII}/u.test(part.replace(MASKS, '')) ? part : part.replace(MASKS, written),
+    );
+  });
 }
 
 function likeLatin(letter: string): string {

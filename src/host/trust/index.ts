@@ -11,6 +11,7 @@ export {
   type OutputVerdict,
   type ToolHoldOptions,
 } from './check.ts';
+export { unmasked } from './findings.ts';
 export type { HumanOptions } from './content-human.ts';
 export type { ModelOptions, ModelPart } from './content-text.ts';
 export { resultLimits, type ResultLimits } from './limits.ts';

@@ -87,6 +87,7 @@ export function cut(text: string, length: number): string {
   return text.slice(0, last >= 0xd800 && last <= 0xdbff ? length - 1 : length);
 }
 
-function written(char: string): string {
+/** A character as its number. */
+export function written(char: string): string {
   return `\\u{${(char.codePointAt(0) as number).toString(16)}}`;
 }
