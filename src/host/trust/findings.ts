@@ -68,7 +68,7 @@ export function imitatesQuestion(whole: string): boolean {
 }
 
 /**
- * The text with letters of other scripts written out as `\\u{…}` where they pass for ours: in a word or a host that has letters of ours,
+ * The text with letters of other scripts written out as `\u{…}` where they pass for ours: in a word or a host that has letters of ours,
  * in each part whose foreign letters are all such.
  */
 export function unmasked(text: string): string {
