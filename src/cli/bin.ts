@@ -29,6 +29,9 @@ const catchInterrupts = (handler: () => void) => {
   catcher = handler;
   return () => (catcher = undefined);
 };
-process.exitCode = await main(process.argv.slice(2), processIo({ signal: stop.signal, catchInterrupts }));
-// A terminal that was asked at keeps the process alive otherwise.
-process.stdin.destroy();
+// Not waited for here: what is loaded later may come from this file, and would wait for its end.
+void main(process.argv.slice(2), processIo({ signal: stop.signal, catchInterrupts })).then((exit) => {
+  process.exitCode = exit;
+  // A terminal that was asked at keeps the process alive otherwise.
+  process.stdin.destroy();
+});

@@ -242,7 +242,7 @@ export function openHost(options: HostOptions): Host {
     const remembered = revisions.get(name);
     const authorizer = signsItself(server) ? undefined : await options.authorizer?.(server);
     const hide = Object.values(ownFolders(surroundings));
-    const session = await connect(openTransport(server, { logDir, limits, authorizer, hide }), {
+    const session = await connect(await openTransport(server, { logDir, limits, authorizer, hide }), {
       signal,
       clock,
       cache,

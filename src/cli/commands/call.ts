@@ -2,6 +2,7 @@
 import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import { ParleyError } from '../../errors.ts';
+import type { Host } from '../../host/index.ts';
 import { readArguments } from '../arguments.ts';
 import { printOutcome } from '../outcome.ts';
 import { createProgressLine } from '../progress.ts';
@@ -31,6 +32,7 @@ function call(workspace: Workspace, name: string, words: readonly string[], opti
   if (timeoutMs !== undefined && !(timeoutMs > 0))
     throw new ParleyError('usage', `"${String(options.timeout)}" is no time in milliseconds.`);
   return withHost(workspace, serversFor(workspace, name), async (host) => {
+    getReady(host);
     const entry = await findTool(host, workspace, name);
     const args = await readArguments({
       words,
@@ -51,4 +53,9 @@ function call(workspace: Workspace, name: string, words: readonly string[], opti
     line.clear();
     return printOutcome(printer, outcome);
   });
+}
+
+/** Opens and loads what a call needs while its server is still starting. What fails here is told where it is waited for. */
+function getReady(host: Host): void {
+  Promise.all([host.store(), import('../../protocol/json-schema.ts')]).catch(() => {});
 }

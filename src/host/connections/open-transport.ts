@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import type { Limits } from '../../base/index.ts';
 import type { Transport } from '../../jsonrpc/index.ts';
-import { eitherTransport, httpTransport, sseTransport, stdioTransport, type Authorizer } from '../../transport/index.ts';
+import { stdioTransport, type Authorizer } from '../../transport/index.ts';
 import type { ServerConfig } from '../config/index.ts';
 
 export interface OpenTransportOptions {
@@ -20,8 +20,8 @@ export function serverLogFile(logDir: string, name: string): string {
   return join(logDir, `${name}.log`);
 }
 
-/** The transport for `config`. Its values are secrets: nothing of them is kept but in the transport. */
-export function openTransport(config: ServerConfig, options: OpenTransportOptions = {}): Transport {
+/** Resolves with the transport for `config`. Its values are secrets: nothing of them is kept but in the transport. */
+export async function openTransport(config: ServerConfig, options: OpenTransportOptions = {}): Promise<Transport> {
   if (config.kind === 'stdio') {
     const { command, args, env, cwd, privateCwd, sandbox } = config;
     return stdioTransport({
@@ -35,17 +35,9 @@ export function openTransport(config: ServerConfig, options: OpenTransportOption
       ...(options.logDir !== undefined && { logFile: serverLogFile(options.logDir, config.name) }),
     });
   }
+  // Loaded when there is such a server: what reaches a program starts sooner without.
+  const { openHttpTransport } = await import('./open-http-transport.ts');
   const { authorizer, limits } = options;
-  const { url, headers } = config;
-  const common = { ...limits, url, headers, ...(authorizer && { authorizer }) };
-  switch (config.transport) {
-    case 'http':
-      return httpTransport(common);
-    case 'sse':
-      return sseTransport(common);
-    case 'either':
-      return eitherTransport(common);
-    default:
-      return config.transport satisfies never;
-  }
+  const { transport, url, headers } = config;
+  return openHttpTransport(transport, { ...limits, url, headers, ...(authorizer && { authorizer }) });
 }
