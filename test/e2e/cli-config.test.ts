@@ -109,6 +109,13 @@ describe('parley mcp', () => {
     expect((there.json as { servers: { name: string }[] }).servers.map(({ name }) => name)).toEqual(['a']);
   });
 
+  it('changes no file that --config names', async () => {
+    const file = user.write('own.jsonc', {});
+    const added = await parley('--config', file, 'mcp', 'add', 'odd', '--', ...command());
+    expect(said(added)).toMatchObject({ code: 1, stdout: '' });
+    expect(added.stderr).toContain('edited by hand');
+  });
+
   it('adds what other applications write as JSON, and refuses what makes no sense', async () => {
     const entry = { command: process.execPath, args: [FIXTURE, 'plain'], env: user.mark, timeout: 5_000 };
     expect((await parley('mcp', 'add-json', 'odd', JSON.stringify(entry), '-s', 'user')).code).toBe(0);

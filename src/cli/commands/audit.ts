@@ -56,19 +56,32 @@ function tail(workspace: Workspace, lines: string): Promise<number> {
     const records = await store.audit.tail(count);
     workspace.printer.result({
       json: { records },
-      text: () => (records.length === 0 ? 'Nothing is written down yet.' : columns(records.map(row))),
+      text: () => (records.length === 0 ? 'Nothing is written down yet.' : columns(rows(records))),
       ndjson: () => records,
     });
     return exitCode.ok;
   });
 }
 
-function row({ seq, at, kind, body }: AuditRecord): string[] {
-  const { server, serverName, tool, because, outcome, state, by, why, call, approval } = body;
+function rows(records: readonly AuditRecord[]): string[][] {
   const text = (value: unknown) => (typeof value === 'string' ? oneLine(value, 160) : '');
-  const what = [server ?? serverName, tool].map(text).filter((part) => part !== '');
-  const said = [state, outcome, because ?? why, typeof by === 'string' ? `by ${by}` : ''].map(text).filter((part) => part !== '');
-  return [String(seq), new Date(at).toISOString(), kind, what.join('/') || text(call ?? approval), said.join(', ')];
+  const names = ({ server, serverName, tool }: AuditRecord['body']) =>
+    [server ?? serverName, tool]
+      .map(text)
+      .filter((part) => part !== '')
+      .join('/');
+  // How a call ended is written with its id alone.
+  const called = new Map<unknown, string>(
+    records.map(({ body }) => [names(body) === '' ? undefined : body['call'], names(body)]),
+  );
+  return records.map(({ seq, at, kind, body }) => {
+    const { because, outcome, state, by, why, call, approval } = body;
+    const what = names(body) || called.get(call) || text(call ?? approval);
+    const said = [state, outcome, because ?? why, typeof by === 'string' ? `by ${by}` : '']
+      .map(text)
+      .filter((part) => part !== '');
+    return [String(seq), new Date(at).toISOString(), kind, what, said.join(', ')];
+  });
 }
 
 function verify(workspace: Workspace, anchorFile: string | undefined): Promise<number> {

@@ -269,7 +269,13 @@ async function get(workspace: Workspace, name: string): Promise<number> {
   });
 }
 
-function place({ paths }: Workspace, scope: string): EditPlace {
+function place({ paths, configFile }: Workspace, scope: string): EditPlace {
+  if (configFile !== undefined) {
+    throw new ParleyError(
+      'usage',
+      `--config names ${configFile}, which is edited by hand. Leave it out to change your own settings.`,
+    );
+  }
   if (scope !== 'local' && scope !== 'project' && scope !== 'user') {
     throw new ParleyError('usage', `There is no scope "${scope}". Use local, project or user.`);
   }

@@ -122,7 +122,8 @@ export function createLockCheck(
 function launchDrift(locked: LockedServer, server: ServerDefinition): readonly Drift[] {
   const launch = launchOf(server);
   if (canonical(launch) === canonical(locked.launch)) return [];
-  return [drift('launch', '', ['it is reached in another way'], changeLines(locked.launch, launch))];
+  const reason = Object.keys(locked.launch).length === 0 ? 'it was never reviewed' : 'it is reached in another way';
+  return [drift('launch', '', [reason], changeLines(locked.launch, launch))];
 }
 
 function nameOf(definition: JsonObject): string {
