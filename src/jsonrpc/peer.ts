@@ -134,6 +134,7 @@ class LinePeer implements Peer {
   readonly #pending: Pending<JsonObject>;
   readonly #flood: Flood;
   readonly #answering = new Map<RequestId, Answering>();
+  readonly #maxInFlight: number;
   readonly #timeoutMs: number;
   readonly #maxMs: number;
   #nextId = 1;
@@ -146,6 +147,7 @@ class LinePeer implements Peer {
     const { clock = systemClock } = options;
     this.#pending = new Pending(clock, options.maxProgress);
     this.#flood = new Flood(options, clock);
+    this.#maxInFlight = limitOf('maxInFlight', options.maxInFlight);
     this.#timeoutMs = options.timeoutMs ?? 60_000;
     this.#maxMs = options.maxMs ?? 600_000;
     this.ended = new Promise((resolve) => (this.#resolveEnded = resolve));
@@ -164,8 +166,7 @@ class LinePeer implements Peer {
     const { signal } = options;
     if (this.#ending !== undefined) return Promise.reject(unsent(this.#ending.error));
     if (signal?.aborted) return Promise.reject(abortError(signal, method));
-    const allowed = limitOf('maxInFlight', this.#options.maxInFlight);
-    if (this.#pending.size >= allowed) return Promise.reject(tooManyInFlight(method, allowed));
+    if (this.#pending.size >= this.#maxInFlight) return Promise.reject(tooManyInFlight(method, this.#maxInFlight));
     return new Promise<JsonObject>((resolve, reject) => {
       const id = this.#nextId++;
       const entry = this.#entry(id, method, options, resolve, reject);

@@ -25,7 +25,7 @@ import type { Authorizer } from './authorizer.ts';
 import { Cursor } from './cursor.ts';
 import { Endpoint, sessionOf } from './endpoint.ts';
 import { headerSource, serverUrl, targetOf, type HeaderSource } from './headers.ts';
-import { Meter } from './meter.ts';
+import { Meter, type MeterLimits } from './meter.ts';
 import { connectStream, EVENT_STREAM, json, readEvents } from './reading.ts';
 import { faultOf, readRefusal, replyIn } from './refusal.ts';
 import type { HttpAnswer } from './request.ts';
@@ -83,6 +83,8 @@ interface Exchange {
   readonly control: Stop;
   /** When its reply came. */
   answeredAt: number | undefined;
+  /** True once its answer is there to the last byte, so that nothing can go on after the reply. */
+  isWhole: boolean;
   /** Set while the reply can only come on the standing stream. */
   onAnswered?: () => void;
 }
@@ -95,10 +97,11 @@ class HttpChannel implements Channel {
   readonly #clock: Clock;
   readonly #maxExchanges: number;
   readonly #maxMessageBytes: number;
+  readonly #streamLimits: MeterLimits;
   readonly #exchanges = new Map<RequestId, Exchange>();
   /** What else is under way: messages that expect no reply, and the standing stream. */
   readonly #others = new Set<AbortController>();
-  /** Runs while there are exchanges that go on after their reply. */
+  /** Set when a reply came. Runs out by itself and looks then for exchanges that go on: none is worth a timer of its own. */
   #grace: Timer | undefined;
   readonly #started: Promise<void>;
   #start!: () => void;
@@ -116,6 +119,11 @@ class HttpChannel implements Channel {
     this.#clock = options.clock ?? systemClock;
     this.#maxExchanges = limitOf('maxExchanges', options.maxExchanges);
     this.#maxMessageBytes = limitOf('maxMessageBytes', options.maxMessageBytes);
+    const { maxStreamBytes, maxStreamEvents } = options;
+    this.#streamLimits = {
+      bytes: limitOf('maxStreamBytes', maxStreamBytes),
+      events: limitOf('maxStreamEvents', maxStreamEvents),
+    };
     this.#started = new Promise((resolve) => (this.#start = resolve));
   }
 
@@ -125,10 +133,10 @@ class HttpChannel implements Channel {
     if (this.#ending !== undefined) receiver.end(this.#ending);
   }
 
-  async send(message: Message, options: SendOptions = {}): Promise<void> {
+  send(message: Message, options: SendOptions = {}): Promise<void> {
+    if (this.#ending !== undefined) return Promise.reject(this.#ending.error);
     // Nothing can arrive before something was sent, so nothing has to be held for the receiver.
-    if (this.#receiver === undefined) await this.#started;
-    if (this.#ending !== undefined) throw this.#ending.error;
+    if (this.#receiver === undefined) return this.#started.then(() => this.send(message, options));
     return 'method' in message && 'id' in message ? this.#request(message, options) : this.#tell(message, options);
   }
 
@@ -152,7 +160,7 @@ class HttpChannel implements Channel {
   async #request(message: Request, { headers }: SendOptions): Promise<void> {
     this.#checkRoom(this.#exchanges.size);
     const control = new Stop();
-    const exchange: Exchange = { id: message.id, control, answeredAt: undefined };
+    const exchange: Exchange = { id: message.id, control, answeredAt: undefined, isWhole: false };
     this.#exchanges.set(message.id, exchange);
     try {
       // Before a handshake is adopted every request starts anew: it carries no session, and may be given one.
@@ -166,7 +174,6 @@ class HttpChannel implements Channel {
       if (exchange.answeredAt === undefined) throw error;
     } finally {
       this.#exchanges.delete(message.id);
-      if (this.#exchanges.size === 0) this.#stopGrace();
     }
   }
 
@@ -181,17 +188,22 @@ class HttpChannel implements Channel {
     });
   }
 
-  async #takeAnswer(exchange: Exchange, answer: HttpAnswer, session: string | undefined): Promise<void> {
+  #takeAnswer(exchange: Exchange, answer: HttpAnswer, session: string | undefined): Promise<void> {
+    if (answer.status >= 300) return this.#takeRefusal(exchange, answer, session);
+    return answer.mediaType === EVENT_STREAM ? this.#readReplyStream(exchange, answer) : this.#readReply(exchange, answer);
+  }
+
+  async #takeRefusal(exchange: Exchange, answer: HttpAnswer, session: string | undefined): Promise<void> {
+    const refused = await readRefusal(answer, session);
+    const reply = replyIn(refused, exchange.id);
+    if (reply === undefined) throw faultOf(refused, this.#target, 'message');
+    this.#deliver(reply, exchange, answer.status);
+  }
+
+  async #readReply(exchange: Exchange, answer: HttpAnswer): Promise<void> {
     const { status, mediaType } = answer;
-    if (status >= 300) {
-      const refused = await readRefusal(answer, session);
-      const reply = replyIn(refused, exchange.id);
-      if (reply === undefined) throw faultOf(refused, this.#target, 'message');
-      this.#deliver(reply, exchange, status);
-      return;
-    }
-    if (mediaType === EVENT_STREAM) return this.#readReplyStream(exchange, answer);
     const text = await answer.text(this.#maxMessageBytes, 'fail');
+    exchange.isWhole = true;
     if (text.trim() === '') return this.#awaitElsewhere(exchange);
     if (mediaType !== '' && mediaType !== 'application/json' && !mediaType.endsWith('+json')) {
       const message = `${this.#target} answered with a content type that is not MCP's. Check that the URL is an MCP endpoint.`;
@@ -215,9 +227,7 @@ class HttpChannel implements Channel {
   }
 
   async #readReplyStream(exchange: Exchange, first: HttpAnswer): Promise<void> {
-    const { maxStreamBytes, maxStreamEvents } = this.#options;
-    const limits = { bytes: limitOf('maxStreamBytes', maxStreamBytes), events: limitOf('maxStreamEvents', maxStreamEvents) };
-    const meter = new Meter(limits, this.#clock);
+    const meter = new Meter(this.#streamLimits, this.#clock);
     const cursor = new Cursor(this.#options);
     for (let answer = first; ; answer = await this.#connect(cursor, exchange.control.signal)) {
       let cut: ParleyError | undefined;
@@ -304,7 +314,13 @@ class HttpChannel implements Channel {
     if (answered === undefined || answered.answeredAt !== undefined) return;
     answered.answeredAt = this.#clock.now();
     answered.onAnswered?.();
-    this.#grace ??= this.#clock.after(AFTER_REPLY_MS, () => this.#cutAnswered());
+    if (!answered.isWhole && this.#grace === undefined) this.#startGrace();
+  }
+
+  #startGrace(): void {
+    this.#grace = this.#clock.after(AFTER_REPLY_MS, () => this.#cutAnswered());
+    // What goes on has a socket, and that keeps the process alive.
+    this.#grace.hold('release');
   }
 
   /** Cuts the exchanges that have gone on for too long since their reply. */
@@ -313,13 +329,8 @@ class HttpChannel implements Channel {
     const before = this.#clock.now() - AFTER_REPLY_MS;
     for (const { answeredAt = Infinity, control } of this.#exchanges.values()) {
       if (answeredAt <= before) control.abort(new ParleyError('closed', 'The stream of a request went on after the reply.'));
-      else if (answeredAt !== Infinity) this.#grace ??= this.#clock.after(AFTER_REPLY_MS, () => this.#cutAnswered());
+      else if (answeredAt !== Infinity && this.#grace === undefined) this.#startGrace();
     }
-  }
-
-  #stopGrace(): void {
-    this.#grace?.cancel();
-    this.#grace = undefined;
   }
 
   /** Runs `act` with a signal that aborts after `ms`, or when the channel ends. */
@@ -351,7 +362,7 @@ class HttpChannel implements Channel {
   #end(ending: Ending): void {
     if (this.#ending !== undefined) return;
     this.#ending = ending;
-    this.#stopGrace();
+    this.#grace?.cancel();
     for (const { control } of this.#exchanges.values()) control.abort(ending.error);
     for (const control of this.#others) control.abort(ending.error);
     this.#receiver?.end(ending);

@@ -1,7 +1,7 @@
 // One HTTP address that messages are sent to: which headers go along with a POST, GET or DELETE. Whether there is a session, and
 // what an answer leads to, is decided by the channel.
 import { ParleyError } from '../../errors.ts';
-import { lowerCase, type Clock, type StopSignal } from '../../base/index.ts';
+import { type Clock, type StopSignal } from '../../base/index.ts';
 import type { Message } from '../../jsonrpc/index.ts';
 import { askAuthorized, type AuthorizedRequest, type Authorizer } from './authorizer.ts';
 import { lowerCased, type HeaderProvider, type Headers } from './headers.ts';
@@ -40,6 +40,8 @@ export class Endpoint {
   readonly #authorizer: Authorizer | undefined;
   readonly #line: HttpLine;
   #sticky: Headers = {};
+  /** What went along with the last POST, and what it was made of: it is the same nearly always. */
+  #common: { readonly given: Headers; readonly session: string | undefined; readonly headers: Headers } | undefined;
 
   constructor(url: URL, target: string, userHeaders: HeaderProvider, options: EndpointOptions) {
     this.target = target;
@@ -53,19 +55,35 @@ export class Endpoint {
   /** Sends `headers` with everything from now on. */
   stick(headers: Headers): void {
     this.#sticky = lowerCased(headers);
+    this.#common = undefined;
   }
 
-  /** POSTs one message and resolves with the answer, whatever its status; the answer's body must be read or discarded. */
-  async post(message: Message, posting: Posting): Promise<HttpAnswer> {
-    const { signal, session, headersTimeoutMs } = posting;
-    const headers = this.#headers(await this.#userHeaders(signal), session);
-    for (const name in posting.headers) headers[lowerCase(name)] = posting.headers[name] as string;
-    headers['accept'] = ACCEPT;
-    headers['content-type'] = 'application/json';
-    const ask = { method: 'POST', url: posting.url ?? this.#url, headers, body: JSON.stringify(message), signal } as const;
-    const bounded = headersTimeoutMs === undefined ? ask : { ...ask, headersTimeoutMs };
-    if (this.#authorizer === undefined) return this.#line.ask(bounded);
-    return this.#ask(bounded, { by: posting.url === undefined ? 'user' : 'server', operation: operationOf(message) });
+  /**
+   * POSTs one message and resolves with the answer, whatever its status; the answer's body must be read or discarded. May throw at
+   * once what it would else reject with.
+   */
+  post(message: Message, posting: Posting): Promise<HttpAnswer> {
+    const given = this.#userHeaders(posting.signal);
+    if (given instanceof Promise) return given.then((headers) => this.#post(message, posting, headers));
+    return this.#post(message, posting, given);
+  }
+
+  #post(message: Message, { signal, session, headers, url, headersTimeoutMs }: Posting, given: Headers): Promise<HttpAnswer> {
+    if (this.#common?.given !== given || this.#common.session !== session) {
+      const common = { ...this.#headers(given, session), accept: ACCEPT, 'content-type': 'application/json' };
+      this.#common = { given, session, headers: common };
+    }
+    const ask = {
+      method: 'POST',
+      url: url ?? this.#url,
+      headers: this.#common.headers,
+      own: headers && lowerCased(headers),
+      body: JSON.stringify(message),
+      signal,
+      headersTimeoutMs,
+    } as const;
+    if (this.#authorizer === undefined) return this.#line.ask(ask);
+    return this.#ask(ask, { by: url === undefined ? 'user' : 'server', operation: operationOf(message) });
   }
 
   /**

@@ -27,14 +27,16 @@ export class Meter {
    * @throws ParleyError `limit` when it is too much
    */
   add(kind: keyof MeterLimits, amount: number): void {
+    const observed = (this.#used[kind] += amount);
+    const allowed = this.#limits[kind];
+    if (observed <= allowed) return;
+    // The time matters only now.
     const now = this.#clock.now();
     if (now - this.#since >= MINUTE_MS) {
       this.#since = now;
       this.#used = { bytes: 0, events: 0 };
+      return this.add(kind, amount);
     }
-    const observed = (this.#used[kind] += amount);
-    const allowed = this.#limits[kind];
-    if (observed <= allowed) return;
     const limit = kind === 'bytes' ? 'maxStreamBytes' : 'maxStreamEvents';
     throw overLimit(limit, observed, `A reply stream brought more than ${allowed} ${kind} within a minute; it was cut.`, allowed);
   }

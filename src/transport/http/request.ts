@@ -8,20 +8,23 @@ import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import { ParleyError } from '../../errors.ts';
 import { LIMITS, overLimit, systemClock, type Clock, type StopSignal, type Timer } from '../../base/index.ts';
 import { seconds } from '../../jsonrpc/index.ts';
+import { lowerCased, type Headers } from './headers.ts';
 
 /** One request to send. */
 export interface HttpAsk {
   readonly method: 'GET' | 'POST' | 'DELETE';
   readonly url: URL;
   /** Names in lower case. */
-  readonly headers: Readonly<Record<string, string>>;
+  readonly headers: Headers;
+  /** Those of this message alone, likewise. They take the place of others of the same name. */
+  readonly own?: Headers | undefined;
   /** Gives further headers for one address: asked for the first one and for each that a redirect leads to. */
-  readonly credentials?: (url: URL) => Promise<Readonly<Record<string, string>>>;
+  readonly credentials?: (url: URL) => Promise<Headers>;
   readonly body?: string;
   /** Ends the exchange at any point, also while its body is read, and frees the socket. Its reason must be a ParleyError. */
   readonly signal: StopSignal;
   /** Milliseconds until the response's headers. Default: no bound but the signal. */
-  readonly headersTimeoutMs?: number;
+  readonly headersTimeoutMs?: number | undefined;
 }
 
 export interface HttpLineOptions {
@@ -43,10 +46,13 @@ const DISCARDED_BYTES = 65_536;
 const DISCARDED_MS = 1_000;
 /** How long the beginning of a body is waited for. */
 const CUT_AFTER_MS = 5_000;
+const UTF8 = new TextDecoder();
 
 /** Sockets to one origin, kept for later requests. */
 export class HttpLine {
   readonly #agent: http.Agent;
+  readonly #origin: URL;
+  readonly #address: Address;
   readonly #target: string;
   readonly #connectTimeoutMs: number;
   readonly #clock: Clock;
@@ -58,6 +64,8 @@ export class HttpLine {
     // Certificates are always checked, whatever the environment says.
     this.#agent =
       origin.protocol === 'https:' ? new https.Agent({ ...settings, rejectUnauthorized: true }) : new http.Agent(settings);
+    this.#origin = origin;
+    this.#address = addressOf(origin);
     this.#target = target;
     this.#connectTimeoutMs = options.connectTimeoutMs ?? 10_000;
     this.#clock = options.clock ?? systemClock;
@@ -69,17 +77,8 @@ export class HttpLine {
    * @throws ParleyError `unreachable`, `server-stopped`, `timeout`, `http-status` (a redirect), `not-mcp`, `limit`, or the
    * signal's reason
    */
-  async ask(ask: HttpAsk): Promise<HttpAnswer> {
-    let url = ask.url;
-    for (let hops = 0; ; hops++) {
-      const headers = ask.credentials === undefined ? ask.headers : { ...ask.headers, ...(await ask.credentials(url)) };
-      const response = await this.#once(url, headers, ask);
-      const answer = new HttpAnswer(response, this.#target, ask.signal, this.#clock);
-      const { location } = answer.headers;
-      if (location === undefined || !REDIRECTS.includes(answer.status)) return answer;
-      answer.discard();
-      url = this.#redirect(url, location, answer.status, hops);
-    }
+  ask(ask: HttpAsk): Promise<HttpAnswer> {
+    return this.#send(ask, ask.url, 0);
   }
 
   /** Destroys every socket and resolves when they are gone. */
@@ -91,20 +90,26 @@ export class HttpLine {
     await Promise.all(open.map((socket) => new Promise((resolve) => socket.once('close', resolve))));
   }
 
-  #once(url: URL, headers: HttpAsk['headers'], ask: HttpAsk): Promise<IncomingMessage> {
-    const { method, body, signal, headersTimeoutMs } = ask;
+  #send(ask: HttpAsk, url: URL, hops: number): Promise<HttpAnswer> {
+    const { credentials } = ask;
+    if (credentials === undefined) return this.#once(ask, url, ask.headers, hops);
+    return credentials(url).then((given) => this.#once(ask, url, { ...ask.headers, ...lowerCased(given) }, hops));
+  }
+
+  #once(ask: HttpAsk, url: URL, headers: Headers, hops: number): Promise<HttpAnswer> {
+    const { method, own, body, signal, headersTimeoutMs } = ask;
     return new Promise((resolve, reject) => {
       if (signal.aborted) return reject(signal.reason);
+      const { isSecure, hostname, port, path, host } = url === this.#origin ? this.#address : addressOf(url);
       let request: ClientRequest;
       try {
-        request = (url.protocol === 'https:' ? https : http).request({
+        request = (isSecure ? https : http).request({
           agent: this.#agent,
-          protocol: url.protocol,
-          hostname: hostOf(url),
-          port: url.port,
-          path: url.pathname + url.search,
+          hostname,
+          port,
+          path,
           method,
-          headers,
+          headers: linesOf(host, headers, own, body),
           insecureHTTPParser: false,
         });
       } catch (cause) {
@@ -130,14 +135,14 @@ export class HttpLine {
       const onAbort = () => fail(signal.reason);
       signal.addEventListener('abort', onAbort, { once: true });
 
-      request.once('socket', (socket) => {
+      request.on('socket', (socket) => {
         connected = request.reusedSocket;
         if (connected) return;
         socket.setKeepAlive(true, 30_000);
         connecting = this.#clock.after(this.#connectTimeoutMs, () =>
           fail(this.#unreachable(`did not accept a connection within ${seconds(this.#connectTimeoutMs)}`)),
         );
-        socket.once(url.protocol === 'https:' ? 'secureConnect' : 'connect', () => {
+        socket.once(isSecure ? 'secureConnect' : 'connect', () => {
           connected = true;
           connecting?.cancel();
         });
@@ -149,13 +154,21 @@ export class HttpLine {
       });
       // Stays until the end: after the response an error belongs to the body, which reports it.
       request.on('error', (error) => fail(this.#fault(error, connected)));
-      request.once('response', (response) => {
+      request.on('response', (response) => {
         settled();
-        response.once('close', () => signal.removeEventListener('abort', onAbort));
-        resolve(response);
+        response.on('close', () => signal.removeEventListener('abort', onAbort));
+        const answer = new HttpAnswer(response, this.#target, signal, this.#clock);
+        const { location } = answer.headers;
+        const isRedirect = location !== undefined && REDIRECTS.includes(answer.status);
+        resolve(isRedirect ? this.#follow(answer, location, ask, url, hops) : answer);
       });
       request.end(body);
     });
+  }
+
+  async #follow(answer: HttpAnswer, location: string, ask: HttpAsk, from: URL, hops: number): Promise<HttpAnswer> {
+    answer.discard();
+    return this.#send(ask, this.#redirect(from, location, answer.status, hops), hops + 1);
   }
 
   #redirect(from: URL, location: string, status: number, hops: number): URL {
@@ -201,6 +214,30 @@ export class HttpLine {
   }
 }
 
+/** What a request needs to know of its URL. Taking a URL apart costs as much as its parts are many. */
+interface Address {
+  readonly isSecure: boolean;
+  readonly hostname: string;
+  readonly port: string;
+  readonly path: string;
+  /** For the header of that name. */
+  readonly host: string;
+}
+
+function addressOf(url: URL): Address {
+  const { protocol, port, pathname, search, host } = url;
+  return { isSecure: protocol === 'https:', hostname: hostOf(url), port, path: pathname + search, host };
+}
+
+/** The headers as names and values in turn: Node writes a list as it stands, where it keeps a table of an object's members. */
+function linesOf(host: string, headers: Headers, own: Headers | undefined, body: string | undefined): string[] {
+  const lines = ['host', host];
+  for (const name in headers) if (own === undefined || !(name in own)) lines.push(name, headers[name] as string);
+  for (const name in own) lines.push(name, own[name] as string);
+  if (body !== undefined) lines.push('content-length', String(Buffer.byteLength(body)));
+  return lines;
+}
+
 /** A literal IPv6 address stands in brackets in a URL and without them in a socket address. */
 function hostOf({ hostname }: URL): string {
   return hostname.startsWith('[') ? hostname.slice(1, -1) : hostname;
@@ -234,63 +271,38 @@ export class HttpAnswer {
    * what `onChunk` throws
    */
   stream(onChunk: (chunk: Buffer) => 'stop' | 'more'): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const body = this.#decoded();
-      let over = false;
-      const finish = (settle: () => void) => {
-        if (over) return;
-        over = true;
-        settle();
-        if (body.readableEnded) return;
-        body.destroy();
-        this.#response.destroy();
-      };
-      const fail = (error: Error) => finish(() => reject(error));
-      const cut = (error: Error) => {
-        if (!over) fail(this.#cut(error));
-      };
-      body.on('data', (chunk: Buffer) => {
-        if (over) return;
-        try {
-          if (onChunk(chunk) === 'stop') finish(resolve);
-        } catch (error) {
-          fail(error as Error);
-        }
-      });
-      body.once('end', () => finish(resolve));
-      body.on('error', cut);
-      body.once('close', () => {
-        if (!over) cut(new Error('closed'));
-      });
-      // Aborted since its headers came: then all of the above has happened already.
-      if (body.destroyed) cut(new Error('closed'));
-    });
+    return new Promise((resolve, reject) => this.#read(onChunk, resolve, reject));
   }
 
   /**
    * The body as text: all of it, or, with `cut`, the beginning of it, as much as came within bounds of size and time.
    * @throws ParleyError with `fail` as `stream`, and `limit` above `maxBytes`; with `cut` the signal's reason alone
    */
-  async text(maxBytes: number, beyond: 'fail' | 'cut'): Promise<string> {
-    const chunks: Buffer[] = [];
-    let size = 0;
-    const cutting = beyond === 'cut' ? this.#clock.after(CUT_AFTER_MS, () => void this.#response.destroy()) : undefined;
-    try {
-      await this.stream((chunk) => {
+  text(maxBytes: number, beyond: 'fail' | 'cut'): Promise<string> {
+    return new Promise((resolve, reject) => {
+      const chunks: Buffer[] = [];
+      let size = 0;
+      const cutting = beyond === 'cut' ? this.#clock.after(CUT_AFTER_MS, () => void this.#response.destroy()) : undefined;
+      const take = (chunk: Buffer) => {
         chunks.push(chunk);
         size += chunk.length;
         if (size <= maxBytes) return 'more';
         if (beyond === 'cut') return 'stop';
         const what = `${this.#target} sent an answer of more than ${maxBytes} bytes; it was dropped.`;
         throw overLimit('maxMessageBytes', size, what, maxBytes);
-      });
-    } catch (error) {
-      if (beyond === 'fail' || this.#signal.aborted) throw error;
-    } finally {
-      cutting?.cancel();
-    }
-    const all = chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks);
-    return new TextDecoder().decode(all.length > maxBytes ? all.subarray(0, maxBytes) : all);
+      };
+      const done = () => {
+        cutting?.cancel();
+        const all = chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks);
+        resolve(UTF8.decode(all.length > maxBytes ? all.subarray(0, maxBytes) : all));
+      };
+      const fail = (error: Error) => {
+        if (beyond === 'cut' && !this.#signal.aborted) return done();
+        cutting?.cancel();
+        reject(error);
+      };
+      this.#read(take, done, fail);
+    });
   }
 
   /** Lets go of the body: a short one is read so that the socket can be used again, any other is cut off. */
@@ -308,6 +320,49 @@ export class HttpAnswer {
     const timer = this.#clock.after(DISCARDED_MS, () => void response.destroy());
     timer.hold('release');
     response.once('close', () => timer.cancel());
+  }
+
+  #read(onChunk: (chunk: Buffer) => 'stop' | 'more', onEnd: () => void, onFault: (error: Error) => void): void {
+    let body: Readable;
+    try {
+      body = this.#decoded();
+    } catch (error) {
+      return onFault(error as Error);
+    }
+    let over = false;
+    /** True once: whoever is told it has the last word. */
+    const isLast = () => {
+      if (over) return false;
+      over = true;
+      if (!body.readableEnded) {
+        body.destroy();
+        this.#response.destroy();
+      }
+      return true;
+    };
+    const fail = (error: Error) => {
+      if (isLast()) onFault(error);
+    };
+    const cut = (error: Error) => {
+      if (!over) fail(this.#cut(error));
+    };
+    body.on('data', (chunk: Buffer) => {
+      if (over) return;
+      try {
+        if (onChunk(chunk) === 'stop' && isLast()) onEnd();
+      } catch (error) {
+        fail(error as Error);
+      }
+    });
+    body.on('end', () => {
+      if (isLast()) onEnd();
+    });
+    body.on('error', cut);
+    body.on('close', () => {
+      if (!over) cut(new Error('closed'));
+    });
+    // Aborted since its headers came: then all of the above has happened already.
+    if (body.destroyed) cut(new Error('closed'));
   }
 
   #decoded(): Readable {
