@@ -232,6 +232,19 @@ describe('a parked call', () => {
     expect(calls()).toHaveLength(1);
   });
 
+  it.each<[string, (ticket: Approval) => Partial<Approval>]>([
+    ['its arguments', () => ({ args: { text: 'harmless' } })],
+    ['its tool', ({ shown }) => ({ shown: { ...shown, definition: { name: 'look', inputSchema: {} } } })],
+    ['its server', () => ({ serverName: 'good' })],
+  ])('can only be denied when %s were changed in the store', async (_, change) => {
+    const host = await scene.host('2026-07-28', { store, approver: park() });
+    await host.call('s/act', { text: 'x' });
+    const ticket = await waiting();
+    const changed = { approvals: { ...store.approvals, get: async () => ({ ...ticket, ...change(ticket) }) } };
+    await expect(answerTicket(changed, ticket.id, { type: 'allow', scope: 'once' })).rejects.toMatchObject({ code: 'denied' });
+    expect(await answerTicket(changed, ticket.id, { type: 'deny', by: 'person' })).toMatchObject({ won: true });
+  });
+
   it('is denied at once when too many wait', async () => {
     const host = await scene.host('2026-07-28', { store, approver: park() });
     for (let count = 1; count <= 8; count++)

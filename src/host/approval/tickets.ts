@@ -57,7 +57,8 @@ export function requestOf(approval: Approval): ApprovalRequest {
 
 /**
  * Answers a ticket from anywhere. Resolves with the ticket as it is then: somebody else may have been first.
- * @throws ParleyError `not-found` when there is none · `usage` when the answer allows what was not offered
+ * @throws ParleyError `not-found` when there is none · `usage` when the answer allows what was not offered · `denied` when what it shows
+ * is not what was asked
  */
 export async function answerTicket(
   { approvals }: Pick<Store, 'approvals'>,
@@ -70,6 +71,10 @@ export async function answerTicket(
     new ParleyError('not-found', `There is no ticket ${JSON.stringify(id.slice(0, 64))}. See \`parley approvals list\`.`);
   if (ticket === undefined) throw missing();
   const request = requestOf(ticket);
+  // What is made is what whoever asked still holds, under the digest of then.
+  if (verdict.type === 'allow' && request.intent.digest !== ticket.intentDigest) {
+    throw new ParleyError('denied', `What ${ticket.id} shows was changed after it was asked. It can be denied alone.`);
+  }
   if (verdict.type === 'allow' && verdict.scope !== 'once' && termsOf(verdict, request) === undefined) {
     const only = request.widest === 'once' ? 'this one call' : 'this call, or the tool for this run,';
     throw new ParleyError('usage', `Only ${only} can be allowed: ${request.because}`);
