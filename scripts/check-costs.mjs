@@ -1,9 +1,9 @@
 // Fails when a main path costs more than it did: counts what does not depend on the clock or on how busy the machine is (promises,
-// timers, writes and sockets a call, files that are loaded) and compares it with the figures below. Speed itself is what `bench/`
+// timers, writes and sockets a call, files that are loaded and their size) and compares it with the figures below. Speed itself is what `bench/`
 // measures.
 import { execFileSync } from 'node:child_process';
 import { createHook } from 'node:async_hooks';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -28,8 +28,10 @@ const FIGURES = {
   'HTTP, 64 calls at once: connections': 0,
   'client and server in one process, a call: promises': 29,
   'parley/client: files': 63,
-  'parley --version: files': 267,
-  'parley call: files': 552,
+  'parley --version: files': 3,
+  'parley --version: KiB': 910,
+  'parley call: files': 7,
+  'parley call: KiB': 1_485,
 };
 
 const TOLERANCE = 0.1;
@@ -67,18 +69,22 @@ found['client and server in one process, a call: promises'] = (await countEach((
 await near.close();
 await server.close();
 
-found['parley/client: files'] = filesLoaded(['--input-type=module', '--eval', "await import('parley/client')"]);
-found['parley --version: files'] = filesLoaded([at('../dist/cli/bin.js'), '--version']);
-found['parley call: files'] = inNewHome((home) => {
+found['parley/client: files'] = loaded(['--input-type=module', '--eval', "await import('parley/client')"]).files;
+const version = loaded([at('../dist/cli/bin.js'), '--version']);
+const call = inNewHome((home) => {
   const config = join(home, 'mcp.json');
   writeFileSync(config, JSON.stringify({ mcpServers: { plain: { command: process.execPath, args: [PLAIN] } } }));
-  return filesLoaded([at('../dist/cli/bin.js'), '--config', config, '--allow', 'plain/*', 'call', 'plain/echo', 'text=hello'], {
+  return loaded([at('../dist/cli/bin.js'), '--config', config, '--allow', 'plain/*', 'call', 'plain/echo', 'text=hello'], {
     ...process.env,
     HOME: home,
     XDG_CONFIG_HOME: home,
     XDG_STATE_HOME: home,
   });
 });
+for (const [name, { files, kib }] of Object.entries({ 'parley --version': version, 'parley call': call })) {
+  found[`${name}: files`] = files;
+  found[`${name}: KiB`] = kib;
+}
 
 for (const [what, figure] of Object.entries(FIGURES)) {
   const cost = found[what];
@@ -119,8 +125,8 @@ async function countWrites(act) {
   return writes;
 }
 
-/** How many files Node loads as modules when it runs with `args`. */
-function filesLoaded(args, env = process.env) {
+/** How many files Node loads as modules when it runs with `args`, and how large they are together. */
+function loaded(args, env = process.env) {
   return inNewHome((directory) => {
     const log = join(directory, 'loaded');
     const hooks = `import { appendFileSync } from 'node:fs';
@@ -134,7 +140,9 @@ function filesLoaded(args, env = process.env) {
       env,
       stdio: ['ignore', 'ignore', 'inherit'],
     });
-    return readFileSync(log, 'utf8').trim().split('\n').length;
+    const urls = readFileSync(log, 'utf8').trim().split('\n');
+    const bytes = urls.reduce((sum, url) => sum + statSync(fileURLToPath(url)).size, 0);
+    return { files: urls.length, kib: Math.round(bytes / 1_024) };
   });
 }
 
