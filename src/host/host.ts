@@ -354,7 +354,10 @@ export function openHost(options: HostOptions): Host {
       return said === undefined ? definition : settingsOf(definition, said().servers);
     },
     hosts: (server) => hostsOf(memberOf(server).definition),
-    session,
+    session(server, waiting) {
+      const { connection } = memberOf(server);
+      return connection.state.type === 'ready' ? connection.state.session : connection.session(waiting);
+    },
     listed: (waiting) => until(allSettled, waiting),
     signedIn,
     drift,

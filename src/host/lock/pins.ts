@@ -17,10 +17,10 @@ export interface PinnedTool {
 }
 
 export interface Pins {
-  /** What became of a tool since it was kept; undefined when it is the same, or was never kept. */
-  drift(tool: PinnedTool): Promise<Drift | undefined>;
-  /** Keeps a tool as it is, in the place of what was kept of it. */
-  keep(tool: PinnedTool, by: string): Promise<void>;
+  /** What became of a tool since it was kept; undefined when it is the same, or was never kept. At once when the store was read. */
+  drift(tool: PinnedTool): Drift | undefined | Promise<Drift | undefined>;
+  /** Keeps a tool as it is, in the place of what was kept of it. Undefined where nothing has to be written. */
+  keep(tool: PinnedTool, by: string): Promise<void> | undefined;
 }
 
 export interface PinsOptions {
@@ -31,35 +31,54 @@ export interface PinsOptions {
   readonly now?: () => number;
 }
 
+/** What the store has of one server, by the tool's name. */
+type Kept = Map<string, Pin>;
+
 /** Pins in a store. What it holds of a server is read once: only this host's own calls change what it has to know. */
 export function createPins({ store, others, now = Date.now }: PinsOptions): Pins {
-  const known = new Map<string, Promise<Map<string, Pin>>>();
-  const of = (server: string) => {
-    const reading = known.get(server) ?? read(server);
-    known.set(server, reading);
-    reading.catch(() => known.delete(server));
-    return reading;
-  };
-  const read = async (server: string) => {
-    const pins = await (await store()).pins.of(server);
-    return new Map(pins.filter(({ kind }) => kind === 'tool').map((pin) => [pin.name, pin]));
-  };
+  const known = new Map<string, Kept>();
+  const reading = new Map<string, Promise<Kept>>();
+
+  async function read(server: string): Promise<Kept> {
+    try {
+      const pins = await (await store()).pins.of(server);
+      const kept = new Map(pins.filter(({ kind }) => kind === 'tool').map((pin) => [pin.name, pin]));
+      known.set(server, kept);
+      return kept;
+    } finally {
+      reading.delete(server);
+    }
+  }
+
+  function of(server: string): Promise<Kept> {
+    const under = reading.get(server) ?? read(server);
+    reading.set(server, under);
+    return under;
+  }
+
+  function compare(kept: Kept, { name, digest, definition }: PinnedTool): Drift | undefined {
+    const pin = kept.get(name);
+    if (pin === undefined || pin.digest === digest) return undefined;
+    const before = JSON.parse(pin.canonical) as JsonObject;
+    const names = others().filter((other) => other !== name);
+    const { type, reasons } = compareDefinitions(before, definition, { others: names });
+    const level = type === 'text' ? 'notice' : 'blocked';
+    return { level, kind: 'tool', name, reasons, changes: changeLines(before, definition) };
+  }
+
+  async function put({ server, name, digest, definition }: PinnedTool, by: string): Promise<void> {
+    const kept = known.get(server) ?? (await of(server));
+    if (kept.get(name)?.digest === digest) return;
+    const pin: Pin = { server, kind: 'tool', name, digest, canonical: canonical(definition), reviewedBy: by, at: now() };
+    await (await store()).pins.put([pin]);
+    kept.set(name, pin);
+  }
+
   return {
-    async drift({ server, name, digest, definition }) {
-      const pin = (await of(server)).get(name);
-      if (pin === undefined || pin.digest === digest) return undefined;
-      const before = JSON.parse(pin.canonical) as JsonObject;
-      const names = others().filter((other) => other !== name);
-      const { type, reasons } = compareDefinitions(before, definition, { others: names });
-      const level = type === 'text' ? 'notice' : 'blocked';
-      return { level, kind: 'tool', name, reasons, changes: changeLines(before, definition) };
+    drift(tool) {
+      const kept = known.get(tool.server);
+      return kept === undefined ? of(tool.server).then((read) => compare(read, tool)) : compare(kept, tool);
     },
-    async keep({ server, name, digest, definition }, by) {
-      const kept = await of(server);
-      if (kept.get(name)?.digest === digest) return;
-      const pin: Pin = { server, kind: 'tool', name, digest, canonical: canonical(definition), reviewedBy: by, at: now() };
-      await (await store()).pins.put([pin]);
-      kept.set(name, pin);
-    },
+    keep: (tool, by) => (known.get(tool.server)?.get(tool.name)?.digest === tool.digest ? undefined : put(tool, by)),
   };
 }

@@ -160,7 +160,8 @@ function byRule(rule: Rule): Decision {
   const { effect, text, source } = rule;
   const because = `The rule ${effect} ${text} says so (${placeOf(source)}).`;
   // A grant would not count against an ask rule, so none is offered.
-  const decision: Decision = effect === 'ask' ? { verdict: effect, because, rule, widest: 'once' } : { verdict: effect, because, rule };
+  const decision: Decision =
+    effect === 'ask' ? { verdict: effect, because, rule, widest: 'once' } : { verdict: effect, because, rule };
   decisions.set(rule, decision);
   return decision;
 }

@@ -11,7 +11,16 @@ import type { ServerSettings } from '../config/index.ts';
 import type { ServerIdentity } from '../identity/index.ts';
 import type { Drift, PinnedTool, Pins } from '../lock/index.ts';
 import { named } from '../named.ts';
-import { decide, mayRepeat, placeOf, type CallQuestion, type Decision, type OwnFiles, type RuleSet } from '../policy/index.ts';
+import {
+  decide,
+  mayRepeat,
+  placeOf,
+  type CallQuestion,
+  type Decision,
+  type OwnFiles,
+  type Rule,
+  type RuleSet,
+} from '../policy/index.ts';
 import type { Allowed, AllowedBy, Entries } from '../record/index.ts';
 import { oneLine } from '../trust/index.ts';
 import type { Denied, Denier, Outcome } from './outcome.ts';
@@ -32,8 +41,8 @@ export interface GateParts {
   readonly settings: (server: string) => ServerSettings;
   /** What a server is now; undefined while it was never reached. */
   readonly identity: (server: string) => ServerIdentity | undefined;
-  /** A ready session, or why there is none. */
-  readonly session: (server: string, options: { readonly signal?: AbortSignal }) => Promise<Session>;
+  /** A ready session, at once where there is one, or why there is none. */
+  readonly session: (server: string, options: { readonly signal?: AbortSignal }) => Session | Promise<Session>;
   /** Told what could not be written down when it was too late to hold anything back. */
   readonly trouble: (error: ParleyError) => void;
 }
@@ -139,7 +148,8 @@ export function createGate(parts: GateParts): Gate {
     if (unseen !== undefined) return refuse(intent, 'changed', unseen);
     let drift: Drift | undefined;
     try {
-      drift = await driftOf(intent);
+      const known = intent.kind === 'tool' ? parts.pins.drift(pinned(intent)) : undefined;
+      drift = known instanceof Promise ? await known : known;
     } catch (error) {
       return { ended: { intent, because: '', outcome: { type: 'fault', sent: 'no', error: notRecorded(error) } } };
     }
@@ -150,7 +160,8 @@ export function createGate(parts: GateParts): Gate {
     const { because } = decision;
     if (decision.verdict !== 'ask') {
       if (decision.verdict === 'deny') return refuse(intent, 'policy', because);
-      if (drift === undefined) await keep(intent, 'policy');
+      const keeping = drift === undefined ? keep(intent, 'policy') : undefined;
+      if (keeping !== undefined) await keeping;
       return { allowed: { intent, because, by: byPolicy(decision) } };
     }
     const { widest } = decision;
@@ -175,13 +186,10 @@ export function createGate(parts: GateParts): Gate {
     }
   }
 
-  /** What became of a tool since it was allowed. */
-  async function driftOf(intent: CallIntent): Promise<Drift | undefined> {
-    return intent.kind === 'tool' ? parts.pins.drift(pinned(intent)) : undefined;
-  }
-
-  async function keep(intent: CallIntent, by: string): Promise<void> {
-    if (intent.kind === 'tool') await note(() => parts.pins.keep(pinned(intent), by));
+  /** Keeps a tool as it is; undefined when it is kept so already. */
+  function keep(intent: CallIntent, by: string): Promise<void> | undefined {
+    const keeping = intent.kind === 'tool' ? parts.pins.keep(pinned(intent), by) : undefined;
+    return keeping?.catch((error: unknown) => parts.trouble(notRecorded(error)));
   }
 
   /** What is allowed by something that somebody allowed before. */
@@ -223,7 +231,8 @@ export function createGate(parts: GateParts): Gate {
 
   /** Writes down that it is about to be sent. Resolves with why it is not when its ticket or grant is good no more. */
   async function begin(id: string, { allowed, grant }: Permitted): Promise<string | undefined> {
-    const { journal, audit, approvals } = await parts.store();
+    const store = parts.store();
+    const { journal, audit, approvals } = store instanceof Promise ? await store : store;
     const { intent, by } = allowed;
     const ticket = ticketOf(by);
     if (grant !== undefined && !(await parts.grants.use(grant))) return `What allowed it is over (${grant.id}).`;
@@ -247,14 +256,18 @@ export function createGate(parts: GateParts): Gate {
   async function end(id: string, { intent, by }: Allowed, ended: Ended, since: number): Promise<void> {
     const ticket = ticketOf(by);
     if (intent.kind !== 'tool' && ticket === undefined) return;
-    await note(async ({ journal, approvals }) => {
+    try {
+      const store = parts.store();
+      const { journal, approvals } = store instanceof Promise ? await store : store;
       const { state, outcome } = ended;
       if (intent.kind === 'tool') {
         const { end: ending, audit } = entries.end(id, ended, clock.now() - since);
         await journal.end(id, ending, audit);
       }
       if (ticket !== undefined) await approvals.finish(ticket, { state: TICKET_END[state], outcome });
-    });
+    } catch (error) {
+      parts.trouble(notRecorded(error));
+    }
   }
 
   /** True when nothing has changed that the decision was made on. */
@@ -298,7 +311,8 @@ export function createGate(parts: GateParts): Gate {
     for (const attempt of ['first', 'last'] as const) {
       let session: Session;
       try {
-        session = await parts.session(server, signal ? { signal } : {});
+        const ready = parts.session(server, signal ? { signal } : {});
+        session = ready instanceof Promise ? await ready : ready;
       } catch (error) {
         return finish(unreached(server, error));
       }
@@ -409,13 +423,22 @@ function sizeOf(value: unknown): number {
   if (typeof value === 'string') return value.length + 2;
   if (typeof value !== 'object' || value === null) return 5;
   let size = 2;
-  for (const name of Object.keys(value)) size += name.length + 4 + sizeOf((value as JsonObject)[name]);
+  for (const name in value) size += name.length + 4 + sizeOf((value as JsonObject)[name]);
   return size;
 }
 
-function byPolicy(decision: Decision): AllowedBy {
-  const { rule } = decision;
-  return rule === undefined ? { type: 'policy' } : { type: 'policy', rule: rule.text, place: placeOf(rule.source) };
+const BY_POLICY: AllowedBy = { type: 'policy' };
+/** One for each rule, since the journal keeps it with every call. */
+const byRules = new WeakMap<Rule, AllowedBy>();
+
+function byPolicy({ rule }: Decision): AllowedBy {
+  if (rule === undefined) return BY_POLICY;
+  let by = byRules.get(rule);
+  if (by === undefined) {
+    by = { type: 'policy', rule: rule.text, place: placeOf(rule.source) };
+    byRules.set(rule, by);
+  }
+  return by;
 }
 
 /** What may be allowed for good: nothing of a tool that says that it destroys or reaches out, and all of one that says it is harmless. */

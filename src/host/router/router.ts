@@ -114,7 +114,8 @@ interface Ended {
 type Asked = Pick<IntendedCall, 'server' | 'kind' | 'tool' | 'args'>;
 
 interface Standing extends Pick<Passage<unknown>, 'isCurrent' | 'blocked'> {
-  readonly settings: ServerSettings;
+  /** What no change of the policy changes. */
+  readonly settings: Pick<ServerSettings, 'timeoutMs'>;
   readonly holding: ToolHoldOptions;
 }
 
@@ -124,7 +125,9 @@ export function createRouter(parts: RouterParts): Router & Pick<Gate, 'drained'>
   const standings = new WeakMap<ToolEntry | PromptEntry, Standing>();
 
   async function call(name: string, args: unknown, options: RouteOptions): Promise<Ended> {
-    const found = await find('tool', name, () => registry.snapshot.find('tool', name), options);
+    const look = () => registry.snapshot.find('tool', name);
+    const listed = look();
+    const found = listed.type === 'found' ? listed : await find('tool', name, look, options);
     if ('outcome' in found) return found;
     const { entry } = found;
     const given = args ?? {};
@@ -145,24 +148,17 @@ export function createRouter(parts: RouterParts): Router & Pick<Gate, 'drained'>
     return { outcome: said, entry, intent: last, because, ...(id !== undefined && { call: id }) };
   }
 
-  /** The intent of a call, or why the arguments cannot be right. */
+  /** The intent of a call, or why the arguments cannot be right. A schema that cannot be checked lets nothing through. */
   async function toolIntent(entry: ToolEntry, args: JsonObject, options: RouteOptions): Promise<CallIntent | Outcome<never>> {
     try {
-      const problem = await misfit(entry, args);
-      if (problem !== undefined) return invalid(problem);
+      const { limits } = parts.settings(entry.server);
+      const checking = parts.schemas.check(entry.definition.inputSchema, args, { patterns: 'skip', limits });
+      const fit = checking instanceof Promise ? await checking : checking;
+      if (!fit.valid) return invalid(misfit(entry, fit.errors));
       return intentOf({ server: entry.server, kind: 'tool', tool: entry.definition, args }, options);
     } catch (error) {
       return invalid(asFault(error).message);
     }
-  }
-
-  /** Why the arguments do not fit the tool, or undefined when they do. A schema that cannot be checked lets nothing through. */
-  async function misfit({ server, name, definition }: ToolEntry, args: JsonObject): Promise<string | undefined> {
-    const { limits } = parts.settings(server);
-    const outcome = await parts.schemas.check(definition.inputSchema, args, { patterns: 'skip', limits });
-    return outcome.valid
-      ? undefined
-      : `The arguments do not fit ${server}/${name}: ${outcome.errors.join('; ')}. Nothing was sent.`;
   }
 
   /** With structured content checked against the tool's output schema, where it has one. */
@@ -391,12 +387,17 @@ function promptMisfit({ arguments: known = [] }: Prompt, args: JsonObject): stri
   return missing.length === 0 ? undefined : `needs ${missing.map(({ name }) => `"${name}"`).join(', ')}.`;
 }
 
-function sessionOptions(options: RouteOptions, settings: ServerSettings) {
+function sessionOptions(options: RouteOptions, settings: Pick<ServerSettings, 'timeoutMs'>) {
   return {
     timeoutMs: options.timeoutMs ?? settings.timeoutMs,
     ...(options.signal && { signal: options.signal }),
     ...(options.onProgress && { onProgress: options.onProgress }),
   };
+}
+
+/** Why the arguments do not fit the tool. */
+function misfit({ server, name }: ToolEntry, errors: readonly string[]): string {
+  return `The arguments do not fit ${server}/${name}: ${errors.join('; ')}. Nothing was sent.`;
 }
 
 function invalid(message: string): Outcome<never> {

@@ -10,9 +10,9 @@ import { SchemaThread } from './thread.ts';
 export interface SchemaChecks extends AsyncDisposable {
   /**
    * Whether the value fits the schema. @throws what compiling throws; ParleyError `limit` when the schema takes too long to be
-   * made ready, or the value to be checked
+   * made ready, or the value to be checked. What is light is checked at once, and throws at once.
    */
-  check(schema: JsonObject, value: unknown, options: CheckOptions): Promise<Validated>;
+  check(schema: JsonObject, value: unknown, options: CheckOptions): Validated | Promise<Validated>;
   /** Ends the thread, where there is one. Idempotent. */
   close(): Promise<void>;
 }
@@ -32,38 +32,52 @@ export function createSchemaChecks({ clock }: { readonly clock: Clock }): Schema
   const tooSlow = new WeakMap<JsonObject, ParleyError>();
   let compiler: typeof JsonSchema | undefined;
 
+  /** What comes of a check that is made at once; undefined where it would take too long. */
+  function quickly(
+    { compileSchema, weightOf }: typeof JsonSchema,
+    schema: JsonObject,
+    value: unknown,
+    options: CompileOptions,
+  ): Validated | undefined {
+    if (weightOf(schema) > LIGHT) return undefined;
+    const checked = compileSchema(schema, { ...options, maxSteps: QUICK_STEPS })(value);
+    return checked.valid || checked.spent !== true ? checked : undefined;
+  }
+
+  async function elsewhere(schema: JsonObject, value: unknown, { limits = {}, ...options }: CheckOptions): Promise<Validated> {
+    const slow = tooSlow.get(schema);
+    if (slow !== undefined) throw slow;
+    const compileMs = limitOf('schemaCompileMs', limits.schemaCompileMs);
+    const checkMs = limitOf('schemaCheckMs', limits.schemaCheckMs);
+    const outcome = await thread.run({ schema, value, options }, { compileMs, checkMs });
+    switch (outcome.type) {
+      case 'checked':
+        return outcome.checked;
+      case 'failed':
+        throw outcome.error;
+      case 'late': {
+        const [limit, allowed, what] =
+          outcome.stage === 'compile'
+            ? (['schemaCompileMs', compileMs, 'The schema takes too long to be made ready'] as const)
+            : (['schemaCheckMs', checkMs, 'The value takes too long to be checked against the schema'] as const);
+        const error = overLimit(limit, allowed, `${what}; it was given up.`, allowed);
+        if (outcome.stage === 'compile') tooSlow.set(schema, error);
+        throw error;
+      }
+      default:
+        return outcome satisfies never;
+    }
+  }
+
+  const checkWith = (loaded: typeof JsonSchema, schema: JsonObject, value: unknown, options: CheckOptions) =>
+    quickly(loaded, schema, value, options) ?? elsewhere(schema, value, options);
+
   const close = () => thread.close();
   return {
-    async check(schema, value, { limits = {}, ...options }) {
+    check(schema, value, options) {
+      if (compiler !== undefined) return checkWith(compiler, schema, value, options);
       // Loaded now, since it is large and all that starts without a check starts sooner.
-      compiler ??= await import('../../protocol/json-schema.ts');
-      const { compileSchema, weightOf } = compiler;
-      if (weightOf(schema) <= LIGHT) {
-        const checked = compileSchema(schema, { ...options, maxSteps: QUICK_STEPS })(value);
-        if (checked.valid || checked.spent !== true) return checked;
-      }
-      const slow = tooSlow.get(schema);
-      if (slow !== undefined) throw slow;
-      const compileMs = limitOf('schemaCompileMs', limits.schemaCompileMs);
-      const checkMs = limitOf('schemaCheckMs', limits.schemaCheckMs);
-      const outcome = await thread.run({ schema, value, options }, { compileMs, checkMs });
-      switch (outcome.type) {
-        case 'checked':
-          return outcome.checked;
-        case 'failed':
-          throw outcome.error;
-        case 'late': {
-          const [limit, allowed, what] =
-            outcome.stage === 'compile'
-              ? (['schemaCompileMs', compileMs, 'The schema takes too long to be made ready'] as const)
-              : (['schemaCheckMs', checkMs, 'The value takes too long to be checked against the schema'] as const);
-          const error = overLimit(limit, allowed, `${what}; it was given up.`, allowed);
-          if (outcome.stage === 'compile') tooSlow.set(schema, error);
-          throw error;
-        }
-        default:
-          return outcome satisfies never;
-      }
+      return import('../../protocol/json-schema.ts').then((loaded) => checkWith((compiler = loaded), schema, value, options));
     },
     close,
     [Symbol.asyncDispose]: close,

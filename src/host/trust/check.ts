@@ -56,22 +56,22 @@ export type CheckedOutput = { readonly valid: true } | { readonly valid: false; 
 
 const MAX_FINDINGS = 100;
 const UNCHECKED = { verdict: 'unchecked', errors: [] } as const satisfies Pick<Held<never>, 'verdict' | 'errors'>;
+const OMITTED: ContentBlock = { type: 'text', text: '[structured content omitted]' };
 const KNOWN = new Set<unknown>(['text', 'image', 'audio', 'resource', 'resource_link']);
 
-/** What a tool gave, held within the limits. Never throws for what the server sent. */
-export async function holdToolResult(
+/** What a tool gave, held within the limits; at once where no output is checked. Never throws for what the server sent. */
+export function holdToolResult(
   result: CallToolResult,
   source: Source,
   options: ToolHoldOptions = {},
-): Promise<Held<CallToolResult>> {
+): Held<CallToolResult> | Promise<Held<CallToolResult>> {
   const { kept, findings } = within(result, TOOL, options);
   const isError = result.isError === true;
   const lost = result.structuredContent !== undefined && kept.structuredContent === undefined;
-  const omitted = [textBlock(undefined, '[structured content omitted]')] as unknown as readonly ContentBlock[];
-  const whole = lost && kept.content.length === 0 ? { ...kept, content: omitted } : kept;
+  const whole = lost && kept.content.length === 0 ? { ...kept, content: [OMITTED] } : kept;
   const check = isError || lost ? undefined : options.checkOutput;
-  const { verdict, errors } = check === undefined ? UNCHECKED : await judge(kept.structuredContent, check);
-  return { value: hold(whole, source), isError, findings, verdict, errors };
+  const held = { value: hold(whole, source), isError, findings, verdict: UNCHECKED.verdict, errors: UNCHECKED.errors };
+  return check === undefined ? held : judge(kept.structuredContent, check).then((output) => ({ ...held, ...output }));
 }
 
 /** A resource that was read, held within the limits. */
@@ -282,14 +282,15 @@ function createSurvey(limits: ResultLimits): (value: unknown) => Surveyed {
       } else {
         if (depth >= limits.depth) return surveyed('too-deep');
         bytes += 2;
-        const names = Array.isArray(value) ? undefined : Object.keys(value);
-        if ((names ?? (value as readonly unknown[])).length > nodesLeft) return surveyed('too-many');
-        if (names === undefined) {
-          bytes += 3 * (value as readonly unknown[]).length;
+        const before = rest.length;
+        if (Array.isArray(value)) {
+          if (value.length > nodesLeft) return surveyed('too-many');
+          bytes += 3 * value.length;
           for (const item of value as readonly unknown[]) rest.push({ value: item, depth: depth + 1 });
           continue;
         }
-        for (const name of names) {
+        for (const name in value) {
+          if (rest.length - before >= nodesLeft) return surveyed('too-many');
           bytes += name.length + 3;
           findHidden(name);
           rest.push({ value: (value as JsonObject)[name], depth: depth + 1 });

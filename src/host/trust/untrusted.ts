@@ -19,13 +19,25 @@ export interface Untrusted<T> {
   readonly [content]: T;
 }
 
-const values = new WeakMap<object, unknown>();
+/** Holds it where nothing but this file can see it, and where it is gone with whoever carries it. */
+class Shut {
+  readonly #value: unknown;
+  readonly source: Source;
+
+  constructor(value: unknown, { server }: Source) {
+    this.#value = value;
+    this.source = Object.freeze({ server });
+    Object.freeze(this);
+  }
+
+  static open(held: Shut): unknown {
+    return held.#value;
+  }
+}
 
 /** The value, shut in. */
 export function hold<T>(value: T, source: Source): Untrusted<T> {
-  const held = Object.freeze({ source: Object.freeze({ ...source }) }) as Untrusted<T>;
-  values.set(held, value);
-  return held;
+  return new Shut(value, source) as unknown as Untrusted<T>;
 }
 
 /** The parts a model gets of it. */
@@ -44,5 +56,5 @@ export function forWire<T>(held: Untrusted<T>): T {
 }
 
 function open<T>(held: Untrusted<T>): T {
-  return values.get(held) as T;
+  return Shut.open(held as unknown as Shut) as T;
 }
