@@ -4,7 +4,7 @@ import { lstatSync, readdirSync, statSync } from 'node:fs';
 import { basename, isAbsolute, join, resolve } from 'node:path';
 import type { JsonObject } from '../../jsonrpc/index.ts';
 import type { Places } from './places.ts';
-import { compileUnderAny, placeOf } from './under.ts';
+import { compileUnderAny, shortened } from './under.ts';
 
 /** Why a call must not be made; undefined when it names nothing of Parley's own. */
 export type OwnFiles = (server: string, args: JsonObject) => string | undefined;
@@ -29,7 +29,7 @@ export function createOwnFiles(folders: readonly string[], places: Places): OwnF
 
   /** The whole text, as a place. */
   function isPlace(text: string, server: string): boolean {
-    const place = placeOf(text);
+    const place = shortened(text);
     if (place === undefined) return false;
     if (isPath(place)) return isOwn(place, server);
     const base = places.workingDirectory(server);

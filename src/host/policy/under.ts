@@ -73,7 +73,7 @@ function perhapsUnder(
   { home, realpath, workingDirectory }: Places,
 ): boolean {
   try {
-    const place = placeOf(value);
+    const place = shortened(value);
     if (place === undefined) return false;
     const folders = roots.flatMap((root) => [normalize(root), real(normalize(root), realpath)]).map(folded);
     return spellings(place).some((text) => {
@@ -95,7 +95,7 @@ function perhapsUnder(
  * The text as a place: one that is too long without its `.` and `..`, as programs take them out, or undefined when it is too long even
  * so. In a time that grows as the text does: the platform's own takes a long text apart again for each step.
  */
-export function placeOf(text: string): string | undefined {
+export function shortened(text: string): string | undefined {
   if (text.length <= LONGEST_PATH) return text;
   const kept: string[] = [];
   for (const step of text.trim().split('/')) {
