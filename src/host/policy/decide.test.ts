@@ -3,7 +3,7 @@ import type { ToolAnnotations } from '../../protocol/index.ts';
 import { createIntent, grantFor, subjectOf } from '../approval/index.ts';
 import type { Scope } from '../config/index.ts';
 import type { TaintMark } from '../trust/index.ts';
-import { decide, matchingRules, mayRepeat, type CallQuestion, type InputQuestion, type ReadQuestion } from './decide.ts';
+import { decide, matchingRules, mayRepeat, type CallQuestion, type ReadQuestion } from './decide.ts';
 import { rule, ruleSet } from './fixtures/world.ts';
 import type { Effect, RuleSet } from './rules.ts';
 
@@ -218,34 +218,4 @@ describe('a call may be made twice', () => {
 it('the rules that match are told, those of a project that allow apart', () => {
   const set = rules(['deny', 'files/*'], ['allow', '*/*'], ['allow', 'files/write', 'project'], ['ask', 'other/*']);
   expect(matchingRules(call({ rules: set })).map(({ text }) => text)).toEqual(['files/*', '*/*']);
-});
-
-describe('what a server wants from the client', () => {
-  const input = (kind: InputQuestion['kind'], more: Partial<InputQuestion> = {}): InputQuestion => ({
-    type: 'input',
-    kind,
-    server: 'files',
-    rules: NO_RULES,
-    ...more,
-  });
-
-  it.each<[InputQuestion['kind'], Effect | undefined, Effect]>([
-    ['elicitation', undefined, 'ask'],
-    ['elicitation', 'deny', 'deny'],
-    ['sampling', undefined, 'deny'],
-    ['sampling', 'ask', 'ask'],
-    ['sampling', 'allow', 'allow'],
-    ['roots', undefined, 'allow'],
-    ['roots', 'deny', 'deny'],
-  ])('%s with the setting %s: %s', (kind, setting, verdict) => {
-    expect(decide(input(kind, { ...(setting !== undefined && { setting }) })).verdict).toBe(verdict);
-  });
-
-  it('is not opened by a rule that allows tools', () => {
-    expect(decide(input('sampling', { rules: rules(['allow', '*/*'], ['allow', 'files/sampling']) })).verdict).toBe('deny');
-  });
-
-  it('is denied when some rules could not be read', () => {
-    expect(decide(input('roots', { rules: BROKEN })).verdict).toBe('deny');
-  });
 });

@@ -35,18 +35,7 @@ export interface ReadQuestion {
   readonly rules: RuleSet;
 }
 
-/** May a server have this from the client? Rules name tools, so that an allowed `server/*` opens none of these. */
-export interface InputQuestion {
-  readonly type: 'input';
-  readonly kind: 'elicitation' | 'sampling' | 'roots';
-  /** The configured server's name. */
-  readonly server: string;
-  /** What the user set for this kind of input from this server. */
-  readonly setting?: Effect;
-  readonly rules: RuleSet;
-}
-
-export type Question = CallQuestion | ReadQuestion | InputQuestion;
+export type Question = CallQuestion | ReadQuestion;
 
 /** `because` is for people, never for a model. `widest` is what an approval may cover at most. */
 export type Decision =
@@ -64,27 +53,20 @@ export function decide(question: Question): Decision {
   if (problem !== undefined) {
     return { verdict: 'deny', because: `The permission rules are broken, and one of them may deny this. ${problem}` };
   }
-  switch (question.type) {
-    case 'call':
-      return decideCall(question);
-    case 'read':
-      return decideRead(question);
-    case 'input':
-      return decideInput(question);
-  }
+  return question.type === 'call' ? decideCall(question) : decideRead(question);
 }
 
 /** The rules that are about what is asked, those that deny first. A project's rules that allow are not among them. */
-export function matchingRules(question: CallQuestion | ReadQuestion): readonly Rule[] {
+export function matchingRules(question: Question): readonly Rule[] {
   return matching(question, subjectOf(question));
 }
 
 /** What the rules are held against. */
-export function subjectOf(question: CallQuestion | ReadQuestion): Subject {
+export function subjectOf(question: Question): Subject {
   return question.type === 'call' ? subjectOfCall(question) : subjectOfRead(question);
 }
 
-function matching({ rules: { rules } }: CallQuestion | ReadQuestion, subject: Subject): readonly Rule[] {
+function matching({ rules: { rules } }: Question, subject: Subject): readonly Rule[] {
   return rules.filter((rule) => mayCount(rule) && rule.matches(subject));
 }
 
@@ -132,7 +114,7 @@ function decideRead(question: ReadQuestion): Decision {
 }
 
 /** What rules and taint say; undefined when they say nothing. */
-function decideByRules(question: CallQuestion | ReadQuestion, subject: Subject): Decision | undefined {
+function decideByRules(question: Question, subject: Subject): Decision | undefined {
   const found = matching(question, subject);
   const first = (effect: Effect) => found.find((rule) => rule.effect === effect);
   const denying = first('deny');
@@ -212,23 +194,4 @@ function byReview({ tool }: CallIntent, reviewed: readonly string[]): Decision {
   return reviewed.includes(tool)
     ? { verdict: 'allow', because: 'The tool is on your list of reviewed tools.' }
     : { verdict: 'ask', because: 'No rule covers the tool, and it is not on your list of reviewed tools.', widest: 'run' };
-}
-
-/** What holds where the user set nothing. Elicitation is answered by the person who is asked, so it harms nobody to ask. */
-const INPUT_DEFAULT = { elicitation: 'ask', sampling: 'deny', roots: 'allow' } as const satisfies Record<
-  InputQuestion['kind'],
-  Effect
->;
-
-const INPUT_WORDS = {
-  elicitation: 'questions to you',
-  sampling: 'use of your model',
-  roots: 'the roots you configured, and no others',
-} as const;
-
-function decideInput({ kind, server, setting }: InputQuestion): Decision {
-  const verdict = setting ?? INPUT_DEFAULT[kind];
-  const who = setting === undefined ? 'By default' : 'By your settings';
-  const because = `${who} the answer to server "${server}" is "${verdict}" for ${INPUT_WORDS[kind]}.`;
-  return verdict === 'ask' ? { verdict, because, widest: 'once' } : { verdict, because };
 }

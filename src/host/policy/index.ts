@@ -5,7 +5,6 @@ export {
   mayRepeat,
   type CallQuestion,
   type Decision,
-  type InputQuestion,
   type Question,
   type ReadQuestion,
 } from './decide.ts';
