@@ -25,10 +25,15 @@ const MAX_NAME_BYTES = LIMITS.maxEventName.default;
 /** A line buffer that grew larger than this is given back after use. */
 const KEPT_BYTES = 65_536;
 
+const EMPTY = Buffer.alloc(0);
+
 const LF = 0x0a;
 const CR = 0x0d;
 const COLON = 0x3a;
 const SPACE = 0x20;
+const BOM_BYTES = 3;
+/** The longest name of a field that means anything: `event`, `retry`. */
+const LONGEST_FIELD = 5;
 
 /**
  * Turns chunks of bytes into events, however they are cut, in linear time. Calls `onEvent` synchronously, in order.
@@ -42,7 +47,7 @@ export class EventStreamDecoder {
   #lastEventId: string | undefined;
   #retry: number | undefined;
   /** The beginning of a line whose end has not arrived. */
-  #held = Buffer.alloc(0);
+  #held = EMPTY;
   #heldLength = 0;
   #afterCr = false;
   #first = true;
@@ -72,7 +77,7 @@ export class EventStreamDecoder {
    * @throws ParleyError `limit` when a line, an event, an id or a name is too long
    */
   push(chunk: Uint8Array | string): void {
-    const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+    const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : bufferOf(chunk);
     if (bytes.length === 0) return;
     // A CR ends its line at once; the LF of a CRLF may come in the next chunk.
     let start = this.#afterCr && bytes[0] === LF ? 1 : 0;
@@ -84,7 +89,7 @@ export class EventStreamDecoder {
       if (nextCr < start) nextCr = find(bytes, CR, start);
       const end = Math.min(nextLf, nextCr);
       if (end === Infinity) return this.#hold(bytes.subarray(start));
-      this.#endLine(bytes.subarray(start, end));
+      this.#endLine(bytes, start, end);
       start = end + 1;
       if (end !== nextCr) continue;
       if (start === bytes.length) this.#afterCr = true;
@@ -97,10 +102,10 @@ export class EventStreamDecoder {
    * object or array is delivered all the same, since it can only be whole.
    */
   end(): void {
-    const rest = this.#held.subarray(0, this.#heldLength);
+    const length = this.#heldLength;
     this.#heldLength = 0;
     // Half an id or half a retry would be a wrong one; half a data line is found out by the JSON check.
-    if (rest.subarray(0, 5).toString('latin1') === 'data:') this.#line(rest);
+    if (this.#held.toString('latin1', 0, Math.min(length, 5)) === 'data:') this.#line(this.#held, 0, length);
     if (this.#data.length > 0 && isWholeJson(this.#data.join('\n'))) this.#dispatch();
     else this.#reset();
   }
@@ -117,48 +122,47 @@ export class EventStreamDecoder {
     this.#heldLength = length;
   }
 
-  #endLine(piece: Buffer): void {
+  #endLine(bytes: Buffer, start: number, end: number): void {
     if (this.#heldLength === 0) {
-      this.#checkLine(piece.length);
-      return this.#line(piece);
+      this.#checkLine(end - start);
+      return this.#line(bytes, start, end);
     }
-    this.#hold(piece);
-    const line = this.#held.subarray(0, this.#heldLength);
+    this.#hold(bytes.subarray(start, end));
+    const length = this.#heldLength;
     this.#heldLength = 0;
-    this.#line(line);
-    if (this.#held.length > KEPT_BYTES) this.#held = Buffer.alloc(0);
+    this.#line(this.#held, 0, length);
+    if (this.#held.length > KEPT_BYTES) this.#held = EMPTY;
   }
 
-  #line(whole: Buffer): void {
-    const line = this.#first ? withoutBom(whole) : whole;
+  /** Takes the line from `from` to `end`. */
+  #line(bytes: Buffer, from: number, end: number): void {
+    const start = this.#first && beginsWithBom(bytes, from, end) ? from + BOM_BYTES : from;
     this.#first = false;
-    if (line.length === 0) return this.#dispatch();
-    const colon = line.indexOf(COLON);
-    if (colon === 0) return; // a comment
-    // One byte more than the longest field that means anything.
-    const name = line.toString('latin1', 0, Math.min(colon === -1 ? line.length : colon, 6));
-    const start = colon === -1 ? line.length : colon + (line[colon + 1] === SPACE ? 2 : 1);
-    const bytes = line.length - start;
-    switch (name) {
+    if (start === end) return this.#dispatch();
+    const colon = colonIn(bytes, start, end);
+    if (colon === start) return; // a comment
+    const value = colon === end ? end : colon + (bytes[colon + 1] === SPACE && colon + 1 < end ? 2 : 1);
+    const length = end - value;
+    switch (bytes.toString('latin1', start, colon)) {
       case 'data':
-        this.#dataBytes += bytes + 1;
+        this.#dataBytes += length + 1;
         if (this.#dataBytes > this.#maxEvent + 1)
           throw tooLong('an event', 'maxMessageBytes', this.#maxEvent, this.#dataBytes - 1);
-        this.#data.push(line.toString('utf8', start));
+        this.#data.push(bytes.toString('utf8', value, end));
         return;
       case 'event':
-        if (bytes > MAX_NAME_BYTES) throw tooLong('an event name', 'maxEventName', MAX_NAME_BYTES, bytes);
-        this.#name = line.toString('utf8', start);
+        if (length > MAX_NAME_BYTES) throw tooLong('an event name', 'maxEventName', MAX_NAME_BYTES, length);
+        this.#name = bytes.toString('utf8', value, end);
         return;
       case 'id': {
-        if (bytes > MAX_ID_BYTES) throw tooLong('an event id', 'maxEventId', MAX_ID_BYTES, bytes);
-        const id = line.toString('utf8', start);
+        if (length > MAX_ID_BYTES) throw tooLong('an event id', 'maxEventId', MAX_ID_BYTES, length);
+        const id = bytes.toString('utf8', value, end);
         if (!id.includes('\0')) this.#id = id;
         return;
       }
       case 'retry': {
-        const value = line.toString('latin1', start);
-        if (/^[0-9]+$/.test(value)) this.#retry = Number(value);
+        const text = bytes.toString('latin1', value, end);
+        if (/^[0-9]+$/.test(text)) this.#retry = Number(text);
         return;
       }
       default:
@@ -222,8 +226,19 @@ function find(bytes: Buffer, byte: number, from: number): number {
   return at === -1 ? Infinity : at;
 }
 
-function withoutBom(line: Buffer): Buffer {
-  return line[0] === 0xef && line[1] === 0xbb && line[2] === 0xbf ? line.subarray(3) : line;
+function bufferOf(bytes: Uint8Array): Buffer {
+  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
+
+function beginsWithBom(bytes: Buffer, from: number, end: number): boolean {
+  return end - from >= BOM_BYTES && bytes[from] === 0xef && bytes[from + 1] === 0xbb && bytes[from + 2] === 0xbf;
+}
+
+/** Where the name of a field ends: at the colon or at the end of the line; further on in a name that means nothing. */
+function colonIn(bytes: Buffer, from: number, end: number): number {
+  const last = Math.min(end, from + LONGEST_FIELD + 1);
+  for (let at = from; at < last; at++) if (bytes[at] === COLON) return at;
+  return last;
 }
 
 function isWholeJson(text: string): boolean {

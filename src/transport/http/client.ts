@@ -327,10 +327,12 @@ class HttpChannel implements Channel {
   #cutAnswered(): void {
     this.#grace = undefined;
     const before = this.#clock.now() - AFTER_REPLY_MS;
+    let othersGoOn = false;
     for (const { answeredAt = Infinity, control } of this.#exchanges.values()) {
       if (answeredAt <= before) control.abort(new ParleyError('closed', 'The stream of a request went on after the reply.'));
-      else if (answeredAt !== Infinity && this.#grace === undefined) this.#startGrace();
+      else if (answeredAt !== Infinity) othersGoOn = true;
     }
+    if (othersGoOn) this.#startGrace();
   }
 
   /** Runs `act` with a signal that aborts after `ms`, or when the channel ends. */

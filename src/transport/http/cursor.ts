@@ -27,7 +27,7 @@ export class Cursor {
   #unopened: boolean;
   readonly #random: () => number;
   /** Event ids, and the connection each first came on. */
-  readonly #seen = new Map<string, number>();
+  #seen: Map<string, number> | undefined;
   #connection = 0;
 
   constructor(options: CursorOptions = {}) {
@@ -42,10 +42,11 @@ export class Cursor {
 
   /** True when an event with this id came on an earlier connection: it is a repetition. */
   repeats(eventId: string): boolean {
-    const connection = this.#seen.get(eventId);
+    const seen = (this.#seen ??= new Map<string, number>());
+    const connection = seen.get(eventId);
     if (connection !== undefined) return connection < this.#connection;
-    this.#seen.set(eventId, this.#connection);
-    if (this.#seen.size > MAX_SEEN) this.#seen.delete(this.#seen.keys().next().value as string);
+    seen.set(eventId, this.#connection);
+    if (seen.size > MAX_SEEN) seen.delete(seen.keys().next().value as string);
     return false;
   }
 

@@ -98,6 +98,41 @@ describe('an HTTP line', () => {
     expect(server.connections).toBe(2);
   });
 
+  it('closes an idle socket before a server that never would', async () => {
+    const closed: Promise<unknown>[] = [];
+    const tcp = createServer((socket) => {
+      closed.push(once(socket, 'close'));
+      socket.on('data', () => socket.write('HTTP/1.1 200 OK\r\nkeep-alive: timeout=2\r\ncontent-length: 2\r\n\r\nok'));
+    });
+    const { ask } = open(await serveRaw(tcp));
+    for (let use = 0; use < 2; use++) {
+      expect(await (await ask()).text(10, 'fail')).toBe('ok');
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    expect(closed).toHaveLength(1);
+    await closed[0];
+  });
+
+  it('sends its own headers in place of others of the same name, whatever gave them', async () => {
+    let lines: string[] = [];
+    const server = await serve((_, response) => {
+      lines = response.req.rawHeaders;
+      response.end('ok');
+    });
+    const { ask } = open(server.url);
+    const answer = await ask({
+      headers: { authorization: 'Basic x', 'mcp-method': 'theirs' },
+      own: { 'mcp-method': 'ours' },
+      credentials: () => Promise.resolve({ Authorization: 'Bearer y' }),
+    });
+    answer.discard();
+    const sent = (name: string) => lines.filter((_, index) => index % 2 === 1 && lines[index - 1]!.toLowerCase() === name);
+    expect(sent('authorization')).toEqual(['Bearer y']);
+    expect(sent('mcp-method')).toEqual(['ours']);
+    expect(sent('host')).toEqual([new URL(server.url).host]);
+    expect(sent('content-length')).toEqual(['2']);
+  });
+
   it('follows up to three redirects within the origin, with method and body', async () => {
     const statuses = [301, 302, 307];
     const server = await serve(({ path }, response) => {

@@ -59,11 +59,12 @@ export class HttpLine {
 
   /** `origin` decides between TCP and TLS; `target` names the server in messages. */
   constructor(origin: URL, target: string, options: HttpLineOptions = {}) {
-    const settings = { keepAlive: true, timeout: IDLE_MS, maxFreeSockets: MAX_IDLE_SOCKETS };
-    // Node lowers the idle time by itself where a server announces a shorter one (Keep-Alive: timeout=…).
+    const settings = { keepAlive: true, maxFreeSockets: MAX_IDLE_SOCKETS };
     // Certificates are always checked, whatever the environment says.
     this.#agent =
       origin.protocol === 'https:' ? new https.Agent({ ...settings, rejectUnauthorized: true }) : new http.Agent(settings);
+    // In place of the agent's `timeout`, for which every request would have to listen.
+    this.#agent.keepSocketAlive = keepIdle;
     this.#origin = origin;
     this.#address = addressOf(origin);
     this.#target = target;
@@ -156,6 +157,7 @@ export class HttpLine {
       request.on('error', (error) => fail(this.#fault(error, connected)));
       request.on('response', (response) => {
         settled();
+        limitIdle(response);
         response.on('close', () => signal.removeEventListener('abort', onAbort));
         const answer = new HttpAnswer(response, this.#target, signal, this.#clock);
         const { location } = answer.headers;
@@ -212,6 +214,19 @@ export class HttpLine {
     if (code.startsWith('HPE_')) return new ParleyError('not-mcp', `${this.#target} did not answer in HTTP.`, { cause: error });
     return new ParleyError('server-stopped', `The connection to ${this.#target} was lost before it answered.`, { cause: error });
   }
+}
+
+/** Has the socket of `response` closed when it is idle for too long, or for as long as the server announces (Keep-Alive: timeout=…). */
+function limitIdle({ socket, headers }: IncomingMessage): void {
+  const announced = /^timeout=(\d+)/.exec(String(headers['keep-alive'] ?? ''))?.[1];
+  const idleMs = announced === undefined ? IDLE_MS : Math.min(IDLE_MS, Math.max(0, Number(announced) * 1_000 - 1_000));
+  if (socket.timeout !== idleMs) socket.setTimeout(idleMs);
+}
+
+/** Says to an agent whether it may keep a socket: not where no time is left before the server closes it. */
+function keepIdle(socket: Socket): boolean {
+  socket.unref();
+  return (socket.timeout ?? 0) > 0;
 }
 
 /** What a request needs to know of its URL. Taking a URL apart costs as much as its parts are many. */
