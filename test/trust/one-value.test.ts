@@ -142,13 +142,16 @@ describe('a grant', () => {
 });
 
 it('a server that is reached otherwise than it was reviewed gives nothing at all', async () => {
-  const first = await scene.host('2026-07-28');
-  const [status] = first.servers;
+  const first = await scene.host('2026-07-28', { permissions: { allow: ['s/*'] } });
+  // As if a project defined it, which somebody trusts.
+  const servers = first.config.servers.map((each) => ({ ...each, source: { ...each.source, scope: 'project' as const } }));
+  const [definition] = servers;
   const { tools } = first.registry.snapshot;
   const offer = { tools: tools.map(({ definition }) => ({ ...definition })), prompts: [] };
-  const locked = lockServer(status!.definition, offer);
+  const locked = lockServer(definition!, offer);
   const lock = new Map([['s', { ...locked, launch: { ...locked.launch, command: 'another' } }]]);
-  const host = await scene.host('2026-07-28', { store, lock, permissions: { allow: ['s/*'] } });
+  const config = { ...first.config, servers };
+  const host = await scene.host('2026-07-28', { store, lock, config, mayLaunch: () => true });
   const denied = { type: 'denied', by: 'changed' };
   expect(await host.call('s/act', {})).toMatchObject(denied);
   expect(await host.readResource('note://x')).toMatchObject(denied);
