@@ -75,21 +75,21 @@ export function createRedact(options: RedactOptions): Redact {
 
   function cleanObject(object: JsonObject): JsonObject {
     const cleaned: Record<string, unknown> = {};
+    const put = (key: string, value: unknown) => {
+      if (key in cleaned) Object.defineProperty(cleaned, key, { value, enumerable: true, configurable: true, writable: true });
+      else cleaned[key] = value;
+    };
     // A list of headers or variables, say: one member has the name, another the value.
     const label = object['name'] ?? object['key'];
     const isLabelled = typeof label === 'string' && isSecretName(label);
-    for (const [name, value] of Object.entries(object)) {
+    for (const name of Object.keys(object)) {
+      const value = object[name];
       size += name.length;
       const isNamed = isSecretName(name) || (isLabelled && name === 'value');
       const isSecret = isNamed && value !== null && typeof value !== 'boolean';
       // A name may be a secret itself, where somebody made a map of them; and none is to be taken for more than a name.
       const key = isSecretText(name) ? '(redacted)' : name.slice(0, LONGEST_NAME);
-      Object.defineProperty(cleaned, key, {
-        value: isSecret ? hidden(value) : clean(value),
-        enumerable: true,
-        configurable: true,
-        writable: true,
-      });
+      put(key, isSecret ? hidden(value) : clean(value));
     }
     return cleaned;
   }

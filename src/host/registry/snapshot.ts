@@ -138,8 +138,14 @@ export function createSnapshot(offers: ReadonlyMap<string, Offer>): Snapshot {
   }
 
   function find<K extends Kind>(kind: K, typed: string): Lookup<EntryOf[K]> {
+    const { found } = shelf(kind);
+    const known = found.get(typed);
+    if (known !== undefined) return known;
     const entries = fitting(kind, typed);
-    return entries.length === 0 ? { type: 'missing', suggestions: suggest(kind, typed) } : choose(entries);
+    if (entries.length === 0) return { type: 'missing', suggestions: suggest(kind, typed) };
+    const chosen = choose(entries);
+    found.set(typed, chosen);
+    return chosen;
   }
 
   function suggest(kind: Kind, typed: string): readonly string[] {
@@ -209,6 +215,8 @@ interface Shelf<K extends Kind> {
   readonly byKey: ReadonlyMap<string, readonly EntryOf[K][]>;
   readonly byName: ReadonlyMap<string, readonly EntryOf[K][]>;
   readonly search: Search<EntryOf[K]>;
+  /** What was found before, by the name that was typed: no more than the few names that each entry has. */
+  readonly found: Map<string, Lookup<EntryOf[K]>>;
 }
 
 function stock<K extends Kind>(servers: readonly Offer[], kind: K): Shelf<K> {
@@ -220,6 +228,7 @@ function stock<K extends Kind>(servers: readonly Offer[], kind: K): Shelf<K> {
     byKey,
     byName: kind === 'tool' || kind === 'prompt' ? byKey : grouped(entries, (entry) => entry.name),
     search: (text, limit) => search()(text, limit),
+    found: new Map(),
   };
 }
 

@@ -99,7 +99,7 @@ function within<R extends AnyResult>(
   };
   const survey = createSurvey(limits);
   const { ownHosts = [] } = options;
-  const findIn = (where: string, { hidden, imitates, texts }: Surveyed) => {
+  const findIn = (where: string, { hidden, imitates, texts }: Readonly<Surveyed>) => {
     for (const kind of hidden) find(kind, where, `holds ${HIDDEN_TEXT[kind]}`);
     if (imitates) find('imitation', where, 'holds what looks like a question of Parley’s own');
     const links = sayLinks(texts, ownHosts);
@@ -229,6 +229,7 @@ const HIDDEN_TEXT: Readonly<Record<Hidden, string>> = {
 const SAID_HOSTS = 5;
 
 function sayLinks(texts: readonly string[], own: readonly string[]): string | undefined {
+  if (texts.length === 0) return undefined;
   const found = texts.map((text) => foreignLinks(text, own));
   const hosts = [...new Set(found.flatMap((each) => each.hosts))];
   if (hosts.length === 0) return undefined;
@@ -247,56 +248,62 @@ const WHY = {
 
 interface Surveyed {
   /** About the size of its JSON. */
-  readonly bytes: number;
-  readonly hidden: readonly Hidden[];
-  readonly imitates: boolean;
+  bytes: number;
+  readonly hidden: Hidden[];
+  imitates: boolean;
   /** Those that may hold a link. */
-  readonly texts: readonly string[];
+  readonly texts: string[];
   /** Set when it goes too deep, or holds more values than are left for the whole result; then nothing else is complete. */
-  readonly over: 'too-deep' | 'too-many' | undefined;
+  over: 'too-deep' | 'too-many' | undefined;
 }
 
 /** Goes over one value after the other, without recursion; they share the number of values allowed. */
-function createSurvey(limits: ResultLimits): (value: unknown) => Surveyed {
+function createSurvey(limits: ResultLimits): (value: unknown) => Readonly<Surveyed> {
   let nodesLeft = limits.nodes;
-  return (top) => {
-    const rest: { readonly value: unknown; readonly depth: number }[] = [{ value: top, depth: 0 }];
-    const hidden: Hidden[] = [];
-    const findHidden = (text: string) => {
-      for (const kind of hiddenIn(text)) if (!hidden.includes(kind)) hidden.push(kind);
+  /** What is still to be looked at, and how deep each of it lies. */
+  const values: unknown[] = [];
+  const depths: number[] = [];
+
+  function look(value: unknown, depth: number, seen: Surveyed): void {
+    if (--nodesLeft < 0) seen.over = 'too-many';
+    else if (typeof value === 'string') lookAtText(value, seen);
+    else if (typeof value !== 'object' || value === null) seen.bytes += String(value).length + 1;
+    else if (depth >= limits.depth) seen.over = 'too-deep';
+    else lookInto(value, depth + 1, seen);
+  }
+
+  function lookInto(value: object, depth: number, seen: Surveyed): void {
+    seen.bytes += 2;
+    let room = nodesLeft;
+    const add = (name: string, member: unknown) => {
+      if (--room < 0) seen.over = 'too-many';
+      seen.bytes += name.length + 3;
+      findHidden(name, seen);
+      values.push(member);
+      depths.push(depth);
     };
-    const texts: string[] = [];
-    let bytes = 0;
-    let imitates = false;
-    const surveyed = (over: Surveyed['over']): Surveyed => ({ bytes, hidden, imitates, texts, over });
-    for (let next = rest.pop(); next !== undefined; next = rest.pop()) {
-      const { value, depth } = next;
-      if (--nodesLeft < 0) return surveyed('too-many');
-      if (typeof value === 'string') {
-        bytes += Buffer.byteLength(value) + 3;
-        findHidden(value);
-        imitates ||= imitatesQuestion(value);
-        if (value.includes('/') || value.includes('\\')) texts.push(value);
-      } else if (typeof value !== 'object' || value === null) {
-        bytes += String(value).length + 1;
-      } else {
-        if (depth >= limits.depth) return surveyed('too-deep');
-        bytes += 2;
-        const before = rest.length;
-        if (Array.isArray(value)) {
-          if (value.length > nodesLeft) return surveyed('too-many');
-          bytes += 3 * value.length;
-          for (const item of value as readonly unknown[]) rest.push({ value: item, depth: depth + 1 });
-          continue;
-        }
-        for (const name in value) {
-          if (rest.length - before >= nodesLeft) return surveyed('too-many');
-          bytes += name.length + 3;
-          findHidden(name);
-          rest.push({ value: (value as JsonObject)[name], depth: depth + 1 });
-        }
-      }
-    }
-    return surveyed(undefined);
+    if (Array.isArray(value)) for (let at = 0; at < value.length && room >= 0; at++) add('', value[at]);
+    else for (const name in value) if (room >= 0) add(name, (value as JsonObject)[name]);
+  }
+
+  return (top) => {
+    const seen: Surveyed = { bytes: 0, hidden: [], imitates: false, texts: [], over: undefined };
+    values.push(top);
+    depths.push(0);
+    while (values.length > 0 && seen.over === undefined) look(values.pop(), depths.pop() as number, seen);
+    values.length = 0;
+    depths.length = 0;
+    return seen;
   };
+}
+
+function lookAtText(text: string, seen: Surveyed): void {
+  seen.bytes += Buffer.byteLength(text) + 3;
+  findHidden(text, seen);
+  seen.imitates ||= imitatesQuestion(text);
+  if (text.includes('/') || text.includes('\\')) seen.texts.push(text);
+}
+
+function findHidden(text: string, { hidden }: Surveyed): void {
+  for (const kind of hiddenIn(text)) if (!hidden.includes(kind)) hidden.push(kind);
 }
