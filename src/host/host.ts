@@ -18,7 +18,7 @@ import {
 } from './config/index.ts';
 import { Connection, Lister, openTransport, type ConnectionState } from './connections/index.ts';
 import { filledIn, identify, type ServerIdentity } from './identity/index.ts';
-import { createLockCheck, createPins, type Lock, type LockCheck } from './lock/index.ts';
+import { createLockCheck, createPins, isLocked, type Lock, type LockCheck } from './lock/index.ts';
 import { createOwnFiles, placesOf, readRules, type RuleSet } from './policy/index.ts';
 import { createEntries, createRedact } from './record/index.ts';
 import { createRegistry, parseName, type Registry, type RegistryChange } from './registry/index.ts';
@@ -345,6 +345,7 @@ export function openHost(options: HostOptions): Host {
     run,
     taint,
     store: storage.get,
+    isLocked: (server) => isLocked(options.lock, memberOf(server).definition),
     pins: createPins({ store: storage.get, others: () => registry.snapshot.tools.map(({ name }) => name) }),
     entries: createEntries(createRedact({ key, names: config.records?.secretArguments ?? [] }), Date.now),
     identity: (server) => members.get(server)?.identity,

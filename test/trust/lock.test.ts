@@ -91,6 +91,10 @@ describe('parley lock', () => {
     expect(await parley('call', 'mail/read_note', '--allow', 'mail/*')).toMatchObject({ code: 0 });
     await parley('lock', 'update', '--yes');
     expect(await parley('call', 'mail/send', 'to=bob', '--allow', 'mail/*')).toMatchObject({ code: 0 });
+    // Not only what nobody had called before it was reviewed.
+    offers({ ...reviewed, tools: [{ ...send, annotations: { idempotentHint: true } }, read] });
+    await parley('lock', 'update', '--yes');
+    expect(await parley('call', 'mail/send', 'to=bob', '--allow', 'mail/*')).toMatchObject({ code: 0 });
   });
 
   it('blocks a tool and a prompt that nobody reviewed, and shows them to no model', async () => {

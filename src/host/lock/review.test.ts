@@ -96,6 +96,9 @@ describe('what is on offer', () => {
     expect(checked('tool', { ...read, annotations: { readOnlyHint: true } })).toMatchObject({ kind: 'tool', name: 'read' });
     expect(checked('tool', { ...send, name: 'other' }, { lock: undefined })).toBeUndefined();
     expect(checked('tool', { ...send, name: 'other' }, { from: { ...server, name: 'else' } })).toBeUndefined();
+    // A user's own server of the same name is none of the project's business.
+    const own = { ...server, source: { ...server.source, scope: 'user' as const } };
+    expect(checked('tool', { ...send, name: 'other' }, { from: own })).toBeUndefined();
     const written = { ...server.written, command: 'evil' } as ServerDefinition['written'];
     expect(checked('tool', send, { from: { ...server, written } })).toMatchObject({ kind: 'launch' });
   });

@@ -91,6 +91,11 @@ interface Unreviewable {
 /** What stands between a reviewed server and one that turned: asked before every use. */
 export type LockCheck = (entry: ToolEntry | PromptEntry | Unreviewable) => Drift | undefined;
 
+/** True for a server that a lock is for: one that the project defines and that was reviewed. */
+export function isLocked(lock: Lock | undefined, { name, source }: ServerDefinition): boolean {
+  return source.scope === 'project' && lock?.has(name) === true;
+}
+
 /**
  * Says why something may not be used, by the lock; undefined when it may, also where there is no lock for its server. Servers are those
  * of the configuration, the entries those of the registry.
@@ -102,7 +107,7 @@ export function createLockCheck(
 ): LockCheck {
   const held = new Map(
     servers.flatMap((server) => {
-      const locked = lock?.get(server.name);
+      const locked = isLocked(lock, server) ? lock?.get(server.name) : undefined;
       return locked === undefined ? [] : [[server.name, { locked, launch: launchDrift(locked, server)[0] }] as const];
     }),
   );

@@ -36,6 +36,8 @@ export interface GateParts {
   readonly entries: Entries;
   /** What tools were when they were first allowed. */
   readonly pins: Pins;
+  /** True for a server whose tools are held to the project's lock: what is reviewed there needs no other look. */
+  readonly isLocked: (server: string) => boolean;
   readonly clock: Clock;
   /** The settings of a configured server. */
   readonly settings: (server: string) => ServerSettings;
@@ -148,7 +150,8 @@ export function createGate(parts: GateParts): Gate {
     if (unseen !== undefined) return refuse(intent, 'changed', unseen);
     let drift: Drift | undefined;
     try {
-      const known = intent.kind === 'tool' ? parts.pins.drift(pinned(intent)) : undefined;
+      const isPinned = intent.kind === 'tool' && !parts.isLocked(intent.server);
+      const known = isPinned ? parts.pins.drift(pinned(intent)) : undefined;
       drift = known instanceof Promise ? await known : known;
     } catch (error) {
       return { ended: { intent, because: '', outcome: { type: 'fault', sent: 'no', error: notRecorded(error) } } };
