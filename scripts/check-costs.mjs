@@ -11,6 +11,7 @@ import { fileURLToPath } from 'node:url';
 import { fail } from './page.mjs';
 
 const { connect } = await import('../dist/client/index.js');
+const { loadConfig, openHost } = await import('../dist/host/index.js');
 const { createServer } = await import('../dist/server/index.js');
 const { httpTransport, memoryTransport, stdioTransport } = await import('../dist/transport/index.js');
 const { startPlainHttp } = await import('../bench/plain.mjs');
@@ -26,6 +27,7 @@ const FIGURES = {
   'HTTP, a call: promises': 28,
   'HTTP, a call: connections': 0,
   'HTTP, 64 calls at once: connections': 0,
+  'host over stdio, a call: promises': 34,
   'client and server in one process, a call: promises': 29,
   'parley/client: files': 63,
   'parley --version: files': 3,
@@ -61,6 +63,16 @@ const http = await connect(httpTransport({ url: `http://127.0.0.1:${plain.port}/
 }
 await http.close();
 plain.close();
+
+{
+  const nowhere = { cwd: at('../nowhere'), home: at('../nowhere'), env: {} };
+  const mcpServers = { plain: { command: process.execPath, args: [PLAIN] } };
+  const { config } = loadConfig({ ...nowhere, extra: { mcpServers, permissions: { allow: ['plain/*'] } } });
+  const host = openHost({ config, surroundings: { ...nowhere, workspaceFolder: nowhere.cwd }, mayLaunch: () => true });
+  await host.settled();
+  found['host over stdio, a call: promises'] = (await countEach(() => host.call('plain/echo', { text: 'hello' }), CALLS)).PROMISE;
+  await host.close();
+}
 
 const server = createServer({ name: 'echo', version: '1.0.0' });
 server.tool({ name: 'echo', input: { type: 'object' } }, ({ text }) => text);
