@@ -59,11 +59,13 @@ export class HttpLine {
 
   /** `origin` decides between TCP and TLS; `target` names the server in messages. */
   constructor(origin: URL, target: string, options: HttpLineOptions = {}) {
-    const settings = { keepAlive: true, maxFreeSockets: MAX_IDLE_SOCKETS };
     // Certificates are always checked, whatever the environment says.
     this.#agent =
-      origin.protocol === 'https:' ? new https.Agent({ ...settings, rejectUnauthorized: true }) : new http.Agent(settings);
-    // In place of the agent's `timeout`, for which every request would have to listen.
+      origin.protocol === 'https:'
+        ? new https.Agent({ keepAlive: true, rejectUnauthorized: true })
+        : new http.Agent({ keepAlive: true });
+    // Not among the agent's options: it copies those for every request, and a `timeout` has every request listen for it.
+    this.#agent.maxFreeSockets = MAX_IDLE_SOCKETS;
     this.#agent.keepSocketAlive = keepIdle;
     this.#origin = origin;
     this.#address = addressOf(origin);
