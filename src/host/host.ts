@@ -17,7 +17,7 @@ import {
   type Surroundings,
 } from './config/index.ts';
 import { Connection, Lister, openTransport, type ConnectionState } from './connections/index.ts';
-import { filledIn, identify, type ServerIdentity } from './identity/index.ts';
+import { filledIn, identify, type ServerIdentity, type SignedIn } from './identity/index.ts';
 import { createLockCheck, createPins, isLocked, type Lock, type LockCheck } from './lock/index.ts';
 import { createOwnFiles, placesOf, readRules, type RuleSet } from './policy/index.ts';
 import { createEntries, createRedact } from './record/index.ts';
@@ -59,7 +59,7 @@ export interface HostOptions {
    * Who signs requests to a server at a URL; asked each time a connection is opened, and not for a server whose configuration holds
    * an Authorization header. Nothing here waits for a person unless the authorizer does. Default: nobody.
    */
-  readonly authorizer?: (server: ServerConfig) => Authorizer | undefined | Promise<Authorizer | undefined>;
+  readonly authorizer?: (server: ServerConfig) => HostAuthorizer | undefined | Promise<HostAuthorizer | undefined>;
   /** What a server may ask of us; each handler is declared to it. Default: nothing. */
   readonly inputs?: (server: string) => InputHandlers;
   /** Where each server's stderr is kept, as `NAME.log`. */
@@ -76,6 +76,9 @@ export interface Said {
   readonly rules: RuleSet;
   readonly servers: HostConfig['servers'];
 }
+
+/** An authorizer that may say where its tokens are from: what was allowed for a server holds for one issuer and resource. */
+export type HostAuthorizer = Authorizer & { status?(): Promise<SignedIn | undefined> };
 
 /** What happens in a host, as it happens. Texts of servers are untrusted. */
 export type HostEvent =
@@ -256,7 +259,7 @@ export function openHost(options: HostOptions): Host {
       ...(remembered && { remembered }),
     });
     revisions.set(name, session.revision);
-    memberOf(name).identity = filledIn(await identifying, server, { key });
+    memberOf(name).identity = filledIn(await identifying, server, { key, signedIn: await authorizer?.status?.() });
     return session;
   }
 

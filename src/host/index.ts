@@ -13,7 +13,15 @@ export {
   type LockedServer,
   type Offer,
 } from './lock/index.ts';
-export { openHost, type Host, type HostEvent, type HostOptions, type Said, type ServerStatus } from './host.ts';
+export {
+  openHost,
+  type Host,
+  type HostAuthorizer,
+  type HostEvent,
+  type HostOptions,
+  type Said,
+  type ServerStatus,
+} from './host.ts';
 export {
   decide,
   matchingRules,

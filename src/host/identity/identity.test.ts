@@ -102,6 +102,23 @@ describe('the identity of a program', () => {
 });
 
 describe('the identity of a URL', () => {
+  it('is another with tokens of another issuer, or for another resource', async () => {
+    const entry = { url: 'https://h.example/mcp' };
+    const identity = await identityOf(entry);
+    const server = await expandServer(define(entry), { env: {}, home: root, workspaceFolder: root });
+    const of = (issuer: string, resource = 'https://h.example/mcp') =>
+      filledIn(identity, server, { key, signedIn: { issuer, resource } }).digest;
+    expect(filledIn(identity, server, { key })).toEqual(identity);
+    expect(of('https://a.example')).toBe(of('https://a.example'));
+    const digests = [
+      identity.digest,
+      of('https://a.example'),
+      of('https://b.example'),
+      of('https://a.example', 'https://h.example'),
+    ];
+    expect(new Set(digests).size).toBe(4);
+  });
+
   const base = { url: 'https://h.example/mcp?team=a', headers: { Authorization: 'Bearer ${TOKEN}', 'X-Team': 'a' } };
 
   it('is another with another URL, header or value, and holds none of them that could be a secret', async () => {

@@ -51,11 +51,26 @@ export async function identify(server: ServerDefinition, options: IdentityOption
   return { digest: launch, launch, facts, floating };
 }
 
-/** The identity with what placeholders of the program, its arguments, its folder or the URL stand for now. */
-export function filledIn(identity: ServerIdentity, server: ServerConfig, { key }: Pick<IdentityOptions, 'key'>): ServerIdentity {
-  if (!placesOf(server.written).some((text) => text.includes('${'))) return identity;
-  const filled = keyed(JSON.stringify(placesOf(server)), { key });
-  return { ...identity, digest: digest({ launch: identity.launch, filled }) };
+/** Where a sign-in at a server was made, and for what. */
+export interface SignedIn {
+  readonly issuer: string;
+  readonly resource: string;
+}
+
+/**
+ * The identity with what placeholders of the program, its arguments, its folder or the URL stand for now, and with whose tokens it is
+ * given.
+ */
+export function filledIn(
+  identity: ServerIdentity,
+  server: ServerConfig,
+  { key, signedIn }: Pick<IdentityOptions, 'key'> & { readonly signedIn?: SignedIn | undefined },
+): ServerIdentity {
+  const open = placesOf(server.written).some((text) => text.includes('${'));
+  if (!open && signedIn === undefined) return identity;
+  const filled = open ? keyed(JSON.stringify(placesOf(server)), { key }) : undefined;
+  const { issuer, resource } = signedIn ?? {};
+  return { ...identity, digest: digest({ launch: identity.launch, filled, issuer, resource }) };
 }
 
 function placesOf(launch: Launch): readonly string[] {

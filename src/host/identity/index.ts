@@ -1,1 +1,1 @@
-export { filledIn, identify, type IdentityOptions, type ServerIdentity } from './identity.ts';
+export { filledIn, identify, type IdentityOptions, type ServerIdentity, type SignedIn } from './identity.ts';
