@@ -37,10 +37,11 @@ export function createSchemaChecks({ clock }: { readonly clock: Clock }): Schema
     { compileSchema, weightOf }: typeof JsonSchema,
     schema: JsonObject,
     value: unknown,
-    options: CompileOptions,
+    { noun, patterns }: CompileOptions,
   ): Validated | undefined {
     if (weightOf(schema) > LIGHT) return undefined;
-    const checked = compileSchema(schema, { ...options, maxSteps: QUICK_STEPS })(value);
+    const given = { maxSteps: QUICK_STEPS, ...(noun !== undefined && { noun }), ...(patterns !== undefined && { patterns }) };
+    const checked = compileSchema(schema, given)(value);
     return checked.valid || checked.spent !== true ? checked : undefined;
   }
 
