@@ -1,5 +1,4 @@
 // One canonical form for JSON values and one digest over it, so that equal values have equal digests.
-import { hash } from 'node:crypto';
 
 /** JSON text with object keys in code-unit order (RFC 8785 ordering); `undefined` members are left out. */
 export function canonical(value: unknown): string {
@@ -21,5 +20,6 @@ export function canonical(value: unknown): string {
 
 /** SHA-256 over the canonical form, in hexadecimal. */
 export function digest(value: unknown): string {
-  return hash('sha256', canonical(value));
+  // Importing node:crypto costs a client that never digests anything 1.6 MiB.
+  return process.getBuiltinModule('node:crypto').hash('sha256', canonical(value));
 }
