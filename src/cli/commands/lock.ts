@@ -151,7 +151,8 @@ function offerOf({ registry }: Host, { name, state }: ServerStatus): Offer | und
   const of = (entries: readonly { readonly server: string; readonly definition: object }[]) =>
     entries.filter(({ server }) => server === name).map(({ definition }) => definition as JsonObject);
   const { tools, prompts } = registry.snapshot;
-  return { ...(instructions !== undefined && { instructions }), tools: of(tools), prompts: of(prompts) };
+  const known = tools.map((tool) => tool.name);
+  return { ...(instructions !== undefined && { instructions }), tools: of(tools), prompts: of(prompts), known };
 }
 
 type Detail = 'summary' | 'lines';

@@ -12,6 +12,8 @@ export interface Offer {
   readonly instructions?: string;
   readonly tools: readonly JsonObject[];
   readonly prompts: readonly JsonObject[];
+  /** The names of all tools there are, of every server: words that begin to speak of one want a look. */
+  readonly known: readonly string[];
 }
 
 /** One thing that is not as it was reviewed. `notice`: only words changed. `blocked`: not to be used before it was reviewed again. */
@@ -33,7 +35,7 @@ function launchOf(server: ServerDefinition): JsonObject {
 }
 
 /** The entry of a server for the lock: all that it offers, as reviewed. */
-export function lockServer(server: ServerDefinition, { instructions, tools, prompts }: Offer): LockedServer {
+export function lockServer(server: ServerDefinition, { instructions, tools, prompts }: Omit<Offer, 'known'>): LockedServer {
   const each = (definitions: readonly JsonObject[]) =>
     new Map(definitions.map((definition) => [nameOf(definition), lockDefinition(definition)]));
   return {
@@ -46,13 +48,12 @@ export function lockServer(server: ServerDefinition, { instructions, tools, prom
 
 /** All that is not as it was reviewed; what is gone is no drift, for nothing can be done with it. */
 export function driftOf(locked: LockedServer, server: ServerDefinition, offer: Offer): readonly Drift[] {
-  const others = offer.tools.map(nameOf);
-  const { instructions } = offer;
+  const { instructions, known } = offer;
   return [
     ...launchDrift(locked, server),
-    ...(instructions === undefined ? [] : review('instructions', '', locked.instructions, instructions, others)),
-    ...offer.tools.flatMap((tool) => review('tool', nameOf(tool), locked.tools.get(nameOf(tool)), tool, others)),
-    ...offer.prompts.flatMap((prompt) => review('prompt', nameOf(prompt), locked.prompts.get(nameOf(prompt)), prompt, others)),
+    ...(instructions === undefined ? [] : review('instructions', '', locked.instructions, instructions, known)),
+    ...offer.tools.flatMap((tool) => review('tool', nameOf(tool), locked.tools.get(nameOf(tool)), tool, known)),
+    ...offer.prompts.flatMap((prompt) => review('prompt', nameOf(prompt), locked.prompts.get(nameOf(prompt)), prompt, known)),
   ];
 }
 
@@ -115,11 +116,10 @@ export function createLockCheck(
     const known = held.get(used.server);
     if (known === undefined || known.launch !== undefined) return known?.launch;
     if (used.kind === 'resource') return undefined;
-    const { kind, server, key, digest, definition } = used;
+    const { kind, key, digest, definition } = used;
     const entry = (kind === 'tool' ? known.locked.tools : known.locked.prompts).get(key);
     if (entry?.digest === digest) return undefined;
-    const others = offered().tools.filter((tool) => tool.server === server);
-    const names = others.map(({ name }) => name);
+    const names = offered().tools.map(({ name }) => name);
     return review(kind, key, entry, definition as unknown as JsonObject, names).find(({ level }) => level === 'blocked');
   };
 }
