@@ -132,11 +132,13 @@ function within<R extends AnyResult>(
     if (LISTS.has(key)) left.add(key);
     const value = (result as unknown as JsonObject)[key];
     if (LISTS.has(key) || typeof value === 'boolean' || typeof value === 'number') continue;
-    const where = oneLine(key, 64);
     const surveyed = survey(value);
     const { bytes, over } = surveyed;
+    const fits = over === undefined && bytes <= limits.structured;
+    if (fits && hasNothing(surveyed)) continue;
+    const where = oneLine(key, 64);
     findIn(where, surveyed);
-    if (over === undefined && bytes <= limits.structured) continue;
+    if (fits) continue;
     left.add(key);
     if (over !== undefined) find(over, where, `${WHY[over](limits)}; left out`);
     else find('oversized', where, `more than ${bytesText(limits.structured)}; left out`);
@@ -295,6 +297,11 @@ function createSurvey(limits: ResultLimits): (value: unknown) => Readonly<Survey
     depths.length = 0;
     return seen;
   };
+}
+
+/** True when there is nothing to be found in it. */
+function hasNothing({ hidden, imitates, texts }: Readonly<Surveyed>): boolean {
+  return hidden.length === 0 && !imitates && texts.length === 0;
 }
 
 function lookAtText(text: string, seen: Surveyed): void {
