@@ -291,6 +291,7 @@ export class LiveSession implements Session {
     try {
       await this.#send(this.#dialect.pulse, this.era === 'modern' ? {} : undefined, undefined, { timeoutMs: 10_000, ...options });
     } catch (error) {
+      this.#closeIfLost(error);
       // Any answer shows life, also a refusal or one that makes no sense.
       if (!(error instanceof RpcError) && !isParleyError(error, 'protocol-violation')) throw error;
     }
@@ -325,17 +326,8 @@ export class LiveSession implements Session {
     return this.close();
   }
 
-  /** A call of a tool, once more when its headers were refused. */
   #call(name: string, args: JsonObject | undefined, options: CallOptions): Promise<Performed> {
-    const params = args === undefined ? { name } : { name, arguments: args };
-    const performed = this.#perform(method.callTool, params, options);
-    if (this.channel.kind !== 'http') return performed;
-    return performed.catch(async (error: unknown) => {
-      if (!(error instanceof RpcError) || error.code !== mcpCode.headerMismatch) throw error;
-      // The server refused the headers, so the tool's schema changed: learn it anew, then once more (streamable-http, "Client Behavior").
-      await this.listTools({ cache: 'fresh', ...(options.signal && { signal: options.signal }) });
-      return this.#perform(method.callTool, params, options);
-    });
+    return this.#perform(method.callTool, args === undefined ? { name } : { name, arguments: args }, options);
   }
 
   /** One request with its rounds of input, and its task when it becomes one. */
@@ -371,20 +363,31 @@ export class LiveSession implements Session {
     return { answered, rounds: 'some' };
   }
 
-  /** One attempt: encoded, sent, decoded. */
+  /** One attempt: encoded, sent, decoded; for a tool whose headers were refused once more. */
   async #attempt(
     name: string,
     params: JsonObject | undefined,
     answers: InputAnswers | undefined,
     options: CallOptions,
+    headers: 'as known' | 'learnt anew' = 'as known',
   ): Promise<Decoded> {
     try {
       return this.#dialect.decode(name, await this.#send(name, params, answers, options));
     } catch (error) {
+      this.#closeIfLost(error);
       const wanted = error instanceof RpcError ? this.#dialect.decodeError(error) : undefined;
       if (wanted !== undefined) return wanted;
-      throw error;
+      const areRefused = error instanceof RpcError && error.code === mcpCode.headerMismatch && name === method.callTool;
+      if (!areRefused || headers === 'learnt anew' || this.channel.kind !== 'http') throw error;
     }
+    // The server refused the headers, so the tool's schema changed: learn it anew, then once more (streamable-http, "Client Behavior").
+    await this.listTools({ cache: 'fresh', ...(options.signal && { signal: options.signal }) });
+    return this.#attempt(name, params, answers, options, 'learnt anew');
+  }
+
+  /** The session is gone for every request, so the conversation is over; a host opens the next. */
+  #closeIfLost(error: unknown): void {
+    if (isParleyError(error, 'session-lost')) void this.#line.peer.close();
   }
 
   #send(
@@ -394,17 +397,10 @@ export class LiveSession implements Session {
     { signal, timeoutMs, maxMs, onProgress }: CallOptions,
     onId?: (id: RequestId) => void,
   ): Promise<JsonObject> {
-    const { kind } = this.channel;
-    const headers = kind === 'http' ? this.#headersFor(name, params) : undefined;
+    const headers = this.channel.kind === 'http' ? this.#headersFor(name, params) : undefined;
     const encoded = this.#dialect.encode(params, { logLevel: this.#logLevel, answers });
     const onGiveUp = this.#dialect.giveUp;
-    const sent = this.#line.peer.request(name, encoded, { onGiveUp, signal, timeoutMs, maxMs, onProgress, headers, onId });
-    if (kind !== 'http') return sent;
-    return sent.catch((error: unknown) => {
-      // The session is gone for every request, so the conversation is over; a host opens the next.
-      if (isParleyError(error, 'session-lost')) void this.#line.peer.close();
-      throw error;
-    });
+    return this.#line.peer.request(name, encoded, { onGiveUp, signal, timeoutMs, maxMs, onProgress, headers, onId });
   }
 
   #headersFor(name: string, params: JsonObject | undefined): Record<string, string> | undefined {
