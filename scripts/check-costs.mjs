@@ -24,7 +24,7 @@ const FIGURES = {
   'stdio, a call: promises': 10,
   'stdio, a call: timers': 0,
   'stdio, 64 calls at once: writes': 5,
-  'HTTP, a call: promises': 28,
+  'HTTP, a call: promises': 16,
   'HTTP, a call: connections': 0,
   'HTTP, 64 calls at once: connections': 0,
   'host over stdio, a call: promises': 34,
