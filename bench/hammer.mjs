@@ -85,17 +85,18 @@ export async function hammerStdio({ command, args }, era, inFlight) {
 export async function hammerHttp({ port, pid }, era, inFlight) {
   const session = era === 'legacy' ? await openSession(port) : undefined;
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: CALL, params: echoParams(era) });
-  const sockets = await Promise.all(Array.from({ length: inFlight }, () => openSocket(port)));
   // A session wants ids of its own for what is in flight at once.
-  const requests = sockets.map((_, index) => {
+  const requests = Array.from({ length: inFlight }, (_, index) => {
     const own = body.replace('"id":1', `"id":${1_000 + index}`);
     const headers = { ...HEADERS, ...(era === 'modern' ? MODERN_HEADERS : { 'MCP-Protocol-Version': LEGACY, ...session }) };
     const lines = Object.entries({ Host: `127.0.0.1:${port}`, ...headers, 'Content-Length': Buffer.byteLength(own) });
     return Buffer.from(`POST /mcp HTTP/1.1\r\n${lines.map(([key, value]) => `${key}: ${value}\r\n`).join('')}\r\n${own}`);
   });
   return {
-    round: (seconds) =>
-      counted(pid, seconds, async (isOver) => {
+    // Opened for each round: a server closes what is idle while others have their turn.
+    async round(seconds) {
+      const sockets = await Promise.all(requests.map(() => openSocket(port)));
+      const sample = await counted(pid, seconds, async (isOver) => {
         let count = 0;
         const loop = async (socket, request) => {
           while (!isOver()) {
@@ -105,8 +106,11 @@ export async function hammerHttp({ port, pid }, era, inFlight) {
         };
         await Promise.all(sockets.map((socket, index) => loop(socket, requests[index])));
         return count;
-      }),
-    close: () => sockets.forEach((socket) => socket.close()),
+      });
+      for (const socket of sockets) socket.close();
+      return sample;
+    },
+    close() {},
   };
 }
 

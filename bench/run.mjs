@@ -1,5 +1,5 @@
 // Measures Parley beside the bare wire and its peers.
-//   npm run bench                          everything, about 10 minutes
+//   npm run bench                          everything, about 12 minutes
 //   npm run bench -- --quick               fewer and shorter rounds, under 2 minutes
 //   npm run bench -- --only stdio-1,http   only cases whose name begins so
 //   npm run bench -- --write               also writes docs/performance.md
@@ -28,7 +28,7 @@ if (!existsSync(here('node_modules/tmcp')) || !existsSync(here('../dist/client/i
 
 const wanted = options.only?.split(',');
 const chosen = CASES.filter(({ name, slow }) => wanted?.some((each) => name.startsWith(each)) ?? !(options.quick && slow));
-const plan = options.quick ? { rounds: 3, seconds: 0.2, warmMs: 600 } : { rounds: 7, seconds: 0.6, warmMs: 2_000 };
+const plan = options.quick ? { rounds: 3, seconds: 0.2, warmMs: 600 } : { rounds: 5, seconds: 0.6, warmMs: 1_200 };
 if (options.rounds !== undefined) plan.rounds = Number(options.rounds);
 
 const plain = await startPlainHttp();
