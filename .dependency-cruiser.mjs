@@ -34,14 +34,15 @@ const PACKAGES = {
 };
 
 /**
- * What a room shows to others: its own index, and the one of each of transport's subpaths. The schema validator has a door of
- * its own, so that a client, which comes through protocol's index, does not load it.
+ * What a room shows to others: its own index, and the one of each of transport's subpaths. The schema validator, and what the
+ * operating system is asked, have doors of their own, so that a client, which comes through the index, does not load them.
  */
 const DOOR = [
   '^src/[^/]+[.]ts$',
   '^src/[^/]+/index[.]ts$',
   '^src/transport/(stdio|http|sse)/index[.]ts$',
   '^src/protocol/json-schema[.]ts$',
+  '^src/base/system[.]ts$',
 ];
 
 const arrows = Object.entries(ARROWS).map(([room, below]) => ({

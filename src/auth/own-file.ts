@@ -3,10 +3,10 @@
 import { randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
 import { lstat, mkdir, open, rename, unlink, type FileHandle } from 'node:fs/promises';
+import { isForeign, OTHERS } from '../base/system.ts';
 import { ParleyError } from '../errors.ts';
 
 const MAX_FILE_BYTES = 262_144;
-const OWNER_ONLY = 0o077;
 
 /**
  * Makes the directory, or checks the one that is there: its owner's, and nobody else's.
@@ -15,7 +15,7 @@ const OWNER_ONLY = 0o077;
 export async function ownDirectory(directory: string): Promise<void> {
   await mkdir(directory, { recursive: true, mode: 0o700 });
   const found = await lstat(directory);
-  if (!found.isDirectory() || isForeign(found)) {
+  if (!found.isDirectory() || isForeign(found, OTHERS.any)) {
     throw new ParleyError(
       'config-invalid',
       `${directory} holds credentials, but is not a directory of yours alone (mode 700). Correct that.`,
@@ -34,7 +34,7 @@ export async function readOwn(path: string): Promise<string | undefined> {
   }
   try {
     const found = await file.stat();
-    if (!found.isFile() || found.size > MAX_FILE_BYTES || isForeign(found)) throw foreign(path);
+    if (!found.isFile() || found.size > MAX_FILE_BYTES || isForeign(found, OTHERS.any)) throw foreign(path);
     return await file.readFile('utf8');
   } finally {
     await file.close();
@@ -59,13 +59,6 @@ export async function writeWhole(directory: string, path: string, text: string):
   const folder = await open(directory, constants.O_RDONLY).catch(() => undefined);
   await folder?.sync().catch(() => {});
   await folder?.close();
-}
-
-/** True when somebody else owns it or can get at it. */
-function isForeign({ uid, mode }: { readonly uid: number; readonly mode: number }): boolean {
-  // Elsewhere modes and owners say nothing.
-  if (process.platform === 'win32') return false;
-  return uid !== process.getuid?.() || (mode & OWNER_ONLY) !== 0;
 }
 
 function foreign(path: string, cause?: unknown): ParleyError {

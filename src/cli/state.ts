@@ -16,6 +16,7 @@ import {
 } from 'node:fs';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
+import { isForeign, OTHERS } from '../base/system.ts';
 import { ParleyError } from '../errors.ts';
 import { hideInUrl, type HostConfig } from '../host/index.ts';
 import { openStore, type Store } from '../store/index.ts';
@@ -86,11 +87,10 @@ function makeKey(file: string): void {
 function readKey(file: string): Uint8Array {
   const handle = openSync(file, constants.O_RDONLY | constants.O_NOFOLLOW);
   try {
-    const { uid, mode } = fstatSync(handle);
-    const isForeign = process.platform !== 'win32' && (uid !== process.getuid?.() || (mode & 0o077) !== 0);
+    const foreign = isForeign(fstatSync(handle), OTHERS.any);
     const key = Buffer.from(readFileSync(handle, 'utf8').trim(), 'hex');
-    if (!isForeign && key.length === KEY_BYTES) return key;
-    const why = isForeign ? 'is not yours alone (mode 600)' : 'is broken';
+    if (!foreign && key.length === KEY_BYTES) return key;
+    const why = foreign ? 'is not yours alone (mode 600)' : 'is broken';
     throw new ParleyError('config-invalid', `The key in ${file} ${why}. Without it the audit cannot be checked; correct that.`);
   } finally {
     closeSync(handle);

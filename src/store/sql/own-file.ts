@@ -3,10 +3,8 @@
 import { constants } from 'node:fs';
 import { lstat, mkdir, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { isForeign, OTHERS } from '../../base/system.ts';
 import { ParleyError } from '../../errors.ts';
-
-const READ_OR_WRITE = 0o077;
-const WRITE = 0o022;
 
 /**
  * Makes the folder (mode 700) and the file (mode 600) where they are missing, and checks those that are there.
@@ -16,7 +14,7 @@ export async function ownFile(path: string): Promise<void> {
   const folder = dirname(path);
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const around = await lstat(folder);
-  if (!around.isDirectory() || isForeign(around, WRITE)) {
+  if (!around.isDirectory() || isForeign(around, OTHERS.write)) {
     const message = `${folder} is to hold what Parley remembers, but is not a folder that you alone can write to. Correct that.`;
     throw new ParleyError('config-invalid', message);
   }
@@ -28,15 +26,8 @@ export async function ownFile(path: string): Promise<void> {
   // SQLite gives the files beside it the mode of this one.
   for (const each of [path, `${path}-wal`, `${path}-shm`, `${path}-journal`]) {
     const found = await lstat(each).catch(() => undefined);
-    if (found === undefined || (found.isFile() && !isForeign(found, READ_OR_WRITE) && found.nlink === 1)) continue;
+    if (found === undefined || (found.isFile() && !isForeign(found, OTHERS.any) && found.nlink === 1)) continue;
     const message = `${each} is not a file of yours alone (mode 600, no link). Nothing in it was used; correct that, or move it away.`;
     throw new ParleyError('config-invalid', message);
   }
-}
-
-/** True when somebody else owns it, or can do with it what only its owner may. */
-function isForeign({ uid, mode }: { readonly uid: number; readonly mode: number }, owners: number): boolean {
-  // Elsewhere modes and owners say nothing.
-  if (process.platform === 'win32') return false;
-  return uid !== process.getuid?.() || (mode & owners) !== 0;
 }

@@ -2,6 +2,7 @@
 // at which it started goes with it.
 import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
+import { processStat } from '../../base/system.ts';
 
 export interface ProcessMark {
   /** Where process numbers mean the same: machine, its run, and the container. */
@@ -35,10 +36,7 @@ function placeHere(): string {
 
 /** When the process started; undefined when it does not run any more, or nobody tells. */
 function startOf(pid: number): string | undefined {
-  const stat = read(`/proc/${pid}/stat`);
-  // pid (name) state …: the name may hold anything, so the fields are counted from its end; the start is the 22nd of all.
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  return fields[0] === 'Z' || fields[0] === 'X' ? undefined : fields[19];
+  return processStat(pid)?.startedAt.toString();
 }
 
 function read(path: string): string {

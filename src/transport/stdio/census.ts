@@ -1,14 +1,10 @@
 // The processes of this machine as Linux lists them, and which of them belong to one server. Reads only; signals nobody.
 import { readdirSync, readFileSync } from 'node:fs';
+import { processStat, type ProcessStat } from '../../base/system.ts';
 
 /** One process that runs. */
-export interface Row {
+export interface Row extends ProcessStat {
   readonly pid: number;
-  readonly parent: number;
-  readonly group: number;
-  readonly session: number;
-  /** In ticks since the machine was started; with the pid it names one process for ever. */
-  readonly startedAt: number;
 }
 
 /** How the processes of one server are known. */
@@ -29,16 +25,18 @@ export function processTable(): readonly Row[] {
 
 /** One process, or undefined when it does not run. */
 export function readRow(pid: number): Row | undefined {
-  const text = read(`/proc/${String(pid)}/stat`);
-  // pid (name) state parent group session …: the name may hold anything, so the fields are counted from its end.
-  const [state, parent, group, session, ...more] = text.slice(text.lastIndexOf(')') + 2).split(' ');
-  if (state === undefined || state === '' || state === 'Z' || state === 'X') return undefined;
-  return { pid, parent: Number(parent), group: Number(group), session: Number(session), startedAt: Number(more[15]) };
+  const stat = processStat(pid);
+  return stat && { pid, ...stat };
 }
 
 /** True when the process was started with the variable `mark`, or inherited it. */
 export function carries(pid: number, mark: string): boolean {
-  return `\0${read(`/proc/${String(pid)}/environ`)}`.includes(`\0${mark}\0`);
+  try {
+    return `\0${readFileSync(`/proc/${String(pid)}/environ`, 'latin1')}`.includes(`\0${mark}\0`);
+  } catch {
+    // It ended while it was looked at, or is somebody else's.
+    return false;
+  }
 }
 
 /**
@@ -72,13 +70,4 @@ export function familyOf(table: readonly Row[], kinship: Kinship, isMarked = car
   for (const row of candidates) if (!family.has(row.pid) && isMarked(row.pid, mark)) add(row);
   spread();
   return [...family.values()];
-}
-
-function read(file: string): string {
-  try {
-    return readFileSync(file, 'latin1');
-  } catch {
-    // It ended while it was looked at, or is somebody else's.
-    return '';
-  }
 }
