@@ -20,13 +20,11 @@ export function policyOf({ io, paths, config: own }: Workspace, config: HostConf
 
 /** What the user says, read again whenever one of the files is another than before. */
 export function liveSaid(workspace: Workspace): () => Said {
-  const { localFile, projectFile, mcpFile, userFile } = workspace.paths;
-  const files = workspace.configFile === undefined ? [localFile, projectFile, mcpFile, userFile] : [workspace.configFile];
   let stamps: string | undefined;
   let said: Said | undefined;
   return () => {
     // From before they are read: what is written meanwhile is read the next time.
-    const now = files.map(stampOf).join();
+    const now = workspace.files.map(stampOf).join();
     if (said !== undefined && now === stamps) return said;
     stamps = now;
     const { config } = workspace.reload();

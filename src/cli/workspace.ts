@@ -1,6 +1,6 @@
 // What most commands begin with: read the configuration, say what is wrong in it, and open a host over the servers wanted.
 import { existsSync, readFileSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { isParleyError, ParleyError } from '../errors.ts';
 import { didYouMean } from '../base/index.ts';
 import {
@@ -9,6 +9,7 @@ import {
   loadConfig,
   oneLine,
   openHost,
+  ownFolders,
   parkApprover,
   parseLock,
   parseName,
@@ -160,7 +161,7 @@ export function openWorkspaceHost(
   wanted: readonly string[] | undefined,
   { route, approver = workspace.approver }: WorkspaceHostOptions,
 ): Host {
-  const { config, io, paths, printer, state, signIns, logDir } = workspace;
+  const { config, io, printer, state, signIns, logDir } = workspace;
   const servers = wanted === undefined ? config.servers : config.servers.filter(({ name }) => wanted.includes(name));
   const host = openHost({
     config: { ...config, servers } satisfies HostConfig,
@@ -171,7 +172,7 @@ export function openWorkspaceHost(
     principal: state.user,
     route,
     said: liveSaid(workspace),
-    ownFolders: [paths.stateDir, paths.cacheDir, dirname(paths.userFile)],
+    ownFolders: Object.values(ownFolders(io)),
     authorizer: (server) => signIns.authorizer(server),
     lock: readLock(workspace),
     ...(approver && { approver }),

@@ -21,6 +21,8 @@ export interface Loaded {
   /** In the order of the files. A server that an `error` names is not in `config`, or has lost what the message says. */
   readonly diagnostics: readonly Diagnostic[];
   readonly paths: ConfigPaths;
+  /** The files that were looked for; some need not be there. When one of them is another than before, so may be the rest. */
+  readonly files: readonly string[];
 }
 
 /**
@@ -43,7 +45,8 @@ export function loadConfig(options: LoadOptions = {}): Loaded {
     const place = { file: 'the command line', scope: 'flag', form: 'parley' } as const;
     take(place, parseDocument(place, JSON.stringify(extra), diagnostics));
   }
-  for (const place of places(paths, configFile === undefined ? undefined : resolve(cwd, configFile))) {
+  const looked = places(paths, configFile === undefined ? undefined : resolve(cwd, configFile));
+  for (const place of looked) {
     const read = readDocument(place, diagnostics);
     const missing = read === 'absent' && configFile !== undefined;
     if (missing) diagnostics.push({ level: 'error', file: place.file, path: '', message: 'There is no such file.' });
@@ -53,7 +56,8 @@ export function loadConfig(options: LoadOptions = {}): Loaded {
     diagnostics.push({ level: 'warning', file: '(environment)', path, message });
   });
   const config = merge(documents.map(readSections), { ...DEFAULT_SETTINGS, ...fromEnvironment }, env);
-  return { config: { ...config, rules: { ...config.rules, complete: config.rules.complete && complete } }, diagnostics, paths };
+  const rules = { ...config.rules, complete: config.rules.complete && complete };
+  return { config: { ...config, rules }, diagnostics, paths, files: looked.map(({ file }) => file) };
 }
 
 /** Files in the order in which they win names. */
