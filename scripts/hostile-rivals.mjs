@@ -4,11 +4,12 @@
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { parseArgs } from 'node:util';
 import { format, resolveConfig } from 'prettier';
 import { CASES } from '../test/hostile/rivals/cases.mjs';
+import { markedProcesses } from './marked.mjs';
 
 const { values } = parseArgs({ options: { write: { type: 'boolean', default: false }, only: { type: 'string' } } });
 const version = (name) => JSON.parse(readFileSync(`node_modules/${name}/package.json`, 'utf8')).version;
@@ -54,15 +55,6 @@ function well({ http, method, id, response }) {
   response.writeHead(results[method] ? 200 : 404, { 'content-type': 'application/json' }).end(JSON.stringify(body));
 }
 
-const marked = (mark) =>
-  readdirSync('/proc').filter((pid) => {
-    try {
-      return /^\d+$/.test(pid) && readFileSync(`/proc/${pid}/environ`, 'utf8').includes(mark);
-    } catch {
-      return false;
-    }
-  });
-
 async function play(client, { flags, answer, steps, expected, orphans, mostMiB, canary }) {
   const mark = randomUUID();
   let touched = false;
@@ -80,7 +72,7 @@ async function play(client, { flags, answer, steps, expected, orphans, mostMiB, 
   const [code, signal] = await once(child, 'close');
   clearTimeout(timer);
   await new Promise((resolve) => setTimeout(resolve, orphans === undefined ? 0 : 2_000));
-  const left = marked(mark);
+  const left = markedProcesses(mark);
   for (const pid of left) process.kill(Number(pid), 'SIGKILL');
   server?.close();
   trap.close();

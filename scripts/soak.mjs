@@ -3,7 +3,7 @@
 // At the end it says what it cost: memory, handles, processes left behind, and how fast the healthy ones answered with the bad ones
 // beside them and without. It fails when memory grows, something is left, or the healthy ones became slower than twice.
 import { randomBytes, randomUUID } from 'node:crypto';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -12,6 +12,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { loadConfig, openHost } from '../dist/host/index.js';
 import { openStore } from '../dist/store/index.js';
+import { markedProcesses } from './marked.mjs';
 import { fail } from './page.mjs';
 
 const { values } = parseArgs({ options: { minutes: { type: 'string', default: '10' }, seconds: { type: 'string' } } });
@@ -43,14 +44,7 @@ const named = (names, mode) => Object.fromEntries(names.map((name) => [name, lau
 const healthy = Array.from({ length: HEALTHY }, (_, n) => `well-${n}`);
 
 const handles = () => process.getActiveResourcesInfo().filter((kind) => /Wrap$|^Worker$/.test(kind)).length;
-const processes = () =>
-  readdirSync('/proc').filter((pid) => {
-    try {
-      return /^\d+$/.test(pid) && readFileSync(`/proc/${pid}/environ`, 'utf8').includes(`${MARK}=${mark}`);
-    } catch {
-      return false;
-    }
-  }).length;
+const processes = () => markedProcesses(`${MARK}=${mark}`).length;
 const memory = () => {
   collect();
   const { heapUsed, external } = process.memoryUsage();

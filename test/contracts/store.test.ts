@@ -7,13 +7,13 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Limits } from '../../src/base/index.ts';
+import { journalEntry } from '../../src/store/fixtures/entries.ts';
 import {
   openStore,
   verifyAudit,
   type ApprovalTicket,
   type AuditEntry,
   type Grant,
-  type JournalEntry,
   type Pin,
   type Store,
   type StoreChange,
@@ -72,23 +72,6 @@ const grant = (more: Partial<Grant> = {}): Grant => ({
   policyVersion: 'policy-1',
   by: 'ann',
   channel: 'cli',
-  at: 1_000,
-  ...more,
-});
-
-const call = (more: Partial<JournalEntry> = {}): JournalEntry => ({
-  id: randomUUID(),
-  run: 'run-1',
-  principal: 'ann',
-  route: 'call',
-  serverName: 'shop',
-  server: 'digest-of-shop',
-  tool: 'buy',
-  definitionDigest: 'definition-1',
-  intentDigest: randomUUID(),
-  args: { item: 'tea' },
-  facts: { taint: [] },
-  because: 'rule 3',
   at: 1_000,
   ...more,
 });
@@ -485,7 +468,7 @@ describe.each(PLACES)('a store in $name', ({ place, lasts }) => {
 
   describe('the journal', () => {
     test('has a call before it is sent, and how it ended', async () => {
-      const begun = call({ approval: 'ticket-1', args: { text: 'a\0b\ud800' } });
+      const begun = journalEntry({ approval: 'ticket-1', args: { text: 'a\0b\ud800' } });
       await store.journal.begin(begun, note('call'));
       expect(await store.journal.list()).toEqual([{ ...begun, state: 'begun' }]);
       await store.journal.end(begun.id, { state: 'done', outcome: 'ok', at: 2_000, bytes: 17 }, note('outcome'));
@@ -495,7 +478,7 @@ describe.each(PLACES)('a store in $name', ({ place, lasts }) => {
     });
 
     test('is listed newest first, by state, up to a limit', async () => {
-      const calls = [1, 2, 3].map((at) => call({ at }));
+      const calls = [1, 2, 3].map((at) => journalEntry({ at }));
       for (const each of calls) await store.journal.begin(each, note());
       await store.journal.end(calls[1]!.id, { state: 'unsent', outcome: 'unreachable', at: 9 }, note());
       const listed = async (filter?: Parameters<Store['journal']['list']>[0]) =>
@@ -508,7 +491,7 @@ describe.each(PLACES)('a store in $name', ({ place, lasts }) => {
     });
 
     test('takes an end once; a later one is in the audit only', async () => {
-      const begun = call();
+      const begun = journalEntry();
       await store.journal.begin(begun, note('call'));
       await store.journal.end(begun.id, { state: 'unknown', outcome: 'timeout', at: 2 }, note('outcome'));
       await store.journal.end(begun.id, { state: 'done', outcome: 'ok', at: 3 }, note('late'));
@@ -517,21 +500,21 @@ describe.each(PLACES)('a store in $name', ({ place, lasts }) => {
     });
 
     test('refuses what it cannot keep, and then nothing is written at all', async () => {
-      const begun = call();
+      const begun = journalEntry();
       await store.journal.begin(begun, note());
       await expect(store.journal.begin(begun, note())).rejects.toMatchObject({ code: 'usage' });
       const small = await open({ limits: { maxFactBytes: 2_000 } });
       const before = await small.audit.read();
-      const large = call({ args: { text: 'é'.repeat(1_000) } });
+      const large = journalEntry({ args: { text: 'é'.repeat(1_000) } });
       await expect(small.journal.begin(large, note())).rejects.toMatchObject({ code: 'limit' });
       const unwritable = { ...note(), body: { value: 1n } };
-      await expect(small.journal.begin(call(), unwritable)).rejects.toThrow();
+      await expect(small.journal.begin(journalEntry(), unwritable)).rejects.toThrow();
       expect(await small.journal.list()).toHaveLength(lasts ? 1 : 0);
       expect(await small.audit.read()).toEqual(before);
     });
 
     test('does not recover a call of an owner that lives', async () => {
-      await store.journal.begin(call(), note());
+      await store.journal.begin(journalEntry(), note());
       expect(await store.journal.recover()).toEqual([]);
       expect(await store.journal.list({ state: 'begun' })).toHaveLength(1);
     });
@@ -544,7 +527,7 @@ describe.each(PLACES)('a store in $name', ({ place, lasts }) => {
       const bodies = Array.from({ length: 30 }, (_, index) => ({ index, text: ODD_TEXTS[index % ODD_TEXTS.length] }));
       await Promise.all([
         ...bodies.map((body) => store.audit.append({ at: body.index + 0.5, kind: `k${body.index}\0`, body })),
-        ...Array.from({ length: 10 }, () => store.journal.begin(call(), note())),
+        ...Array.from({ length: 10 }, () => store.journal.begin(journalEntry(), note())),
       ]);
       const records = await store.audit.read();
       expect(records.map(({ seq }) => seq)).toEqual(Array.from({ length: 40 }, (_, index) => index + 1));
@@ -624,7 +607,7 @@ describe.each(PLACES)('a store in $name', ({ place, lasts }) => {
       await store.pins.put([pin()]);
       await store.approvals.open(asked, note());
       await store.approvals.decide(asked.id, { ...approve, grant: grant() }, note());
-      await store.journal.begin(call(), note());
+      await store.journal.begin(journalEntry(), note());
       expect(new Set(heard)).toEqual(new Set(['trust', 'pins', 'approvals', 'grants', 'journal']));
       expect(await Promise.all(seen)).toEqual([1]);
     });
@@ -643,7 +626,7 @@ describe.each(PLACES)('a store in $name', ({ place, lasts }) => {
   });
 
   test('forgets calls and tickets that ended long ago, and nothing that is under way or in the audit', async () => {
-    const [old, recent, begun] = [call(), call(), call()];
+    const [old, recent, begun] = [journalEntry(), journalEntry(), journalEntry()];
     for (const each of [old, recent, begun]) await store.journal.begin(each, note());
     await store.journal.end(old.id, { state: 'done', outcome: 'ok', at: 5 }, note());
     await store.journal.end(recent.id, { state: 'done', outcome: 'ok', at: 10 }, note());
@@ -667,7 +650,7 @@ describe.each(PLACES)('a store in $name', ({ place, lasts }) => {
     await Promise.all([store.close(), store.close()]);
     await store.close();
     await following;
-    await expect(store.journal.begin(call(), note())).rejects.toMatchObject({ code: 'closed' });
+    await expect(store.journal.begin(journalEntry(), note())).rejects.toMatchObject({ code: 'closed' });
     await expect(store.audit.read()).rejects.toMatchObject({ code: 'closed' });
   });
 });
@@ -679,7 +662,7 @@ describe.each(PLACES.filter(({ lasts }) => lasts))('a store in $name that severa
 
   test('has everything when it is opened again', async () => {
     const first = await open();
-    const kept = { trust: launch(), grant: grant(), ticket: ticket(), call: call() };
+    const kept = { trust: launch(), grant: grant(), ticket: ticket(), call: journalEntry() };
     await first.trust.add(kept.trust, note());
     await first.grants.add(kept.grant, note());
     await first.approvals.open(kept.ticket, note());
@@ -744,7 +727,7 @@ describe.each(PLACES.filter(({ lasts }) => lasts))('a store in $name that severa
 
   test('reports what a closed store left behind, once', async () => {
     const [left, here, there] = [await open(), await open(), await open()];
-    const [begun, ended, asked] = [call(), call(), ticket()];
+    const [begun, ended, asked] = [journalEntry(), journalEntry(), ticket()];
     for (const each of [begun, ended]) await left.journal.begin(each, note());
     await left.journal.end(ended.id, { state: 'done', outcome: 'ok', at: 2 }, note());
     await left.approvals.open(asked, note());
@@ -770,7 +753,7 @@ describe.each(PLACES.filter(({ lasts }) => lasts))('a store in $name that severa
     opened.push(other);
     await other.audit.append(note());
     const store = await open();
-    await expect(store.journal.begin(call(), note())).rejects.toMatchObject({ code: 'store-unavailable' });
+    await expect(store.journal.begin(journalEntry(), note())).rejects.toMatchObject({ code: 'store-unavailable' });
     expect(await store.journal.list()).toEqual([]);
   });
 

@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import Database from 'libsql';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createFakeClock } from '../../testing/index.ts';
+import { journalEntry } from '../fixtures/entries.ts';
 import { openSqliteStore, openStore } from '../open.ts';
-import type { JournalEntry, Store } from '../store.ts';
+import type { Store } from '../store.ts';
 import { verifyAudit } from '../verify.ts';
 import { openSqlite } from './sqlite.ts';
 import { createSqlStore } from './store.ts';
@@ -43,21 +44,7 @@ function behind<T>(act: (database: Database.Database) => T): T {
 
 const note = { at: 1, kind: 'note', body: {} };
 
-const call = (id: string): JournalEntry => ({
-  id,
-  run: 'run-1',
-  principal: 'ann',
-  route: 'call',
-  serverName: 'shop',
-  server: 'digest-of-shop',
-  tool: 'buy',
-  definitionDigest: 'definition-1',
-  intentDigest: 'intent-1',
-  args: {},
-  facts: {},
-  because: 'rule 3',
-  at: 1,
-});
+const call = (id: string) => journalEntry({ id });
 
 const modeOf = (path: string) => (lstatSync(path).mode & 0o777).toString(8);
 
