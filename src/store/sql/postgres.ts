@@ -60,6 +60,8 @@ class Postgres implements Engine {
   readonly #schema: string;
   readonly #config: pg.ClientConfig;
   readonly #pool: pg.Pool;
+  /** Connections that broke while somebody had them. */
+  readonly #broken = new WeakSet<pg.ClientBase>();
   #attempts = 1;
   #ringing: Promise<void> | undefined;
   #closed: Promise<void> | undefined;
@@ -92,6 +94,8 @@ class Postgres implements Engine {
     this.#pool = new pg.Pool({ ...this.#config, max: MAX_CONNECTIONS, allowExitOnIdle: true });
     // A connection that broke while nobody used it; the next one is made when it is needed.
     this.#pool.on('error', () => {});
+    // From its first moment, since a connection may break in the very turn in which it is handed out.
+    this.#pool.on('connect', (client) => client.on('error', () => this.#broken.add(client)));
   }
 
   async prepare(): Promise<void> {
@@ -168,10 +172,8 @@ class Postgres implements Engine {
       if (this.#closed !== undefined) throw new ParleyError('closed', 'The store was closed. Open it again.');
       let client: pg.PoolClient | undefined;
       let usable = true;
-      const breaks = () => (usable = false);
       try {
         client = await this.#pool.connect();
-        client.on('error', breaks);
         return await act(client);
       } catch (error) {
         usable &&= isServers(error);
@@ -180,8 +182,7 @@ class Postgres implements Engine {
         const again = AGAIN.includes(codeOf(error)) || !isServers(error);
         if (!again || attempt >= this.#attempts) throw faultOf(error);
       } finally {
-        client?.off('error', breaks);
-        client?.release(!usable);
+        client?.release(!usable || this.#broken.has(client));
       }
       await sleep(backoff(attempt, { firstMs: 50, maxMs: 1_000 }));
     }
@@ -231,7 +232,7 @@ function sessionOf(client: pg.PoolClient): Session {
   };
 }
 
-/** The server's word for what went wrong; '' when it did not come from the server. */
+/** The server's or the system's word for what went wrong; '' when neither has one. */
 function codeOf(error: unknown): string {
   const code: unknown = error instanceof Error ? (error as { code?: unknown }).code : undefined;
   return typeof code === 'string' ? code : '';
@@ -239,7 +240,8 @@ function codeOf(error: unknown): string {
 
 /** True for an answer of the server, after which the connection is as good as before. */
 function isServers(error: unknown): boolean {
-  return /^(?!08|57P)[0-9A-Z]{5}$/.test(codeOf(error));
+  // By its class: a code of the system, such as EPIPE, may look like one of the server.
+  return error instanceof pg.DatabaseError && !/^(08|57P)/.test(codeOf(error));
 }
 
 function faultOf(error: unknown): ParleyError {
