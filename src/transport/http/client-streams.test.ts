@@ -1,6 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { afterEach, describe, expect, it } from 'vitest';
-import { isParleyError, type ErrorCode, type ParleyError } from '../../errors.ts';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { createFakeClock, type FakeClock } from '../../testing/index.ts';
 import type { Clock } from '../../base/index.ts';
 import type { Channel } from '../../jsonrpc/index.ts';
@@ -8,21 +7,17 @@ import { httpTransport, type HttpTransportOptions } from './client.ts';
 import {
   beginStream,
   event,
-  fakeServer,
   news,
   receive,
   reply,
   request,
   sendJson,
+  serve,
   type Answer,
   type FakeServer,
   type Received,
 } from './fixtures/fake-server.ts';
-
-const cleanups: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
+import { codeOf, faultOf } from './fixtures/faults.ts';
 
 interface Connected {
   readonly server: FakeServer;
@@ -57,11 +52,10 @@ function createHastyClock(): HastyClock {
 
 /** Connects with a `random` of 1, so that a back-off is its upper bound. */
 async function connect(answer: Answer, options: Partial<HttpTransportOptions> = {}): Promise<Connected> {
-  const server = await fakeServer(answer);
-  cleanups.push(() => server.close());
+  const server = await serve(answer);
   const bounds = { connectTimeoutMs: OUT_OF_REACH_MS, answerTimeoutMs: OUT_OF_REACH_MS };
   const channel = await httpTransport({ url: server.url, random: () => 1, ...bounds, ...options }).open();
-  cleanups.push(() => channel.close());
+  onTestFinished(() => channel.close());
   return { server, channel, received: receive(channel) };
 }
 
@@ -88,16 +82,6 @@ async function timerOn(clock: FakeClock): Promise<void> {
   while (clock.waiting === 0) await new Promise((resolve) => setImmediate(resolve));
 }
 
-async function faultOf(promise: Promise<unknown>): Promise<ParleyError> {
-  const error: unknown = await promise.then(
-    () => undefined,
-    (reason: unknown) => reason,
-  );
-  if (!isParleyError(error)) throw new Error('It did not fail with a ParleyError.', { cause: error });
-  return error;
-}
-
-const codeOf = async (promise: Promise<unknown>): Promise<ErrorCode> => (await faultOf(promise)).code;
 const gets = (server: FakeServer) => server.seen.filter(({ method }) => method === 'GET');
 
 describe('a reply stream', () => {

@@ -1,50 +1,33 @@
 import type { ServerResponse } from 'node:http';
-import { afterEach, describe, expect, it } from 'vitest';
-import { isParleyError, type ErrorCode, type ParleyError } from '../../errors.ts';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { createFakeClock } from '../../testing/index.ts';
 import type { Channel, ChannelTerms } from '../../jsonrpc/index.ts';
 import { httpTransport, type HttpTransportOptions } from './client.ts';
 import {
   beginStream,
   event,
-  fakeServer,
   news,
   notification,
   receive,
   reply,
   request,
   sendJson,
+  serve,
   type Answer,
   type FakeServer,
   type Received,
 } from './fixtures/fake-server.ts';
-
-const cleanups: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
+import { codeOf, faultOf } from './fixtures/faults.ts';
 
 async function connect(
   answer: Answer,
   options: Partial<HttpTransportOptions> = {},
 ): Promise<{ server: FakeServer; channel: Channel; received: Received }> {
-  const server = await fakeServer(answer);
-  cleanups.push(() => server.close());
+  const server = await serve(answer);
   const channel = await httpTransport({ url: server.url, ...options }).open();
-  cleanups.push(() => channel.close());
+  onTestFinished(() => channel.close());
   return { server, channel, received: receive(channel) };
 }
-
-async function faultOf(promise: Promise<unknown>): Promise<ParleyError> {
-  const error: unknown = await promise.then(
-    () => undefined,
-    (reason: unknown) => reason,
-  );
-  if (!isParleyError(error)) throw new Error('It did not fail with a ParleyError.', { cause: error });
-  return error;
-}
-
-const codeOf = async (promise: Promise<unknown>): Promise<ErrorCode> => (await faultOf(promise)).code;
 
 const terms = (more: Partial<ChannelTerms> = {}): ChannelTerms => ({ headers: {}, standingStream: false, ...more });
 
@@ -63,8 +46,7 @@ async function connectWithSession(answer: Answer, options?: Partial<HttpTranspor
 
 describe('opening', () => {
   it('sends nothing, says where it leads without secrets, and heeds a signal', async () => {
-    const server = await fakeServer(() => {});
-    cleanups.push(() => server.close());
+    const server = await serve(() => {});
     const { host } = new URL(server.url);
     const transport = httpTransport({ url: `http://user:secret@${host}/mcp?key=secret` });
     expect([transport.kind, transport.target]).toEqual(['http', `http://${host}/mcp?key=…`]);
@@ -112,10 +94,9 @@ describe('a message', () => {
   });
 
   it('waits for the receiver when it is sent before the start', async () => {
-    const server = await fakeServer(({ id }, response) => sendJson(response, reply(id)));
-    cleanups.push(() => server.close());
+    const server = await serve(({ id }, response) => sendJson(response, reply(id)));
     const channel = await httpTransport({ url: server.url }).open();
-    cleanups.push(() => channel.close());
+    onTestFinished(() => channel.close());
     const sent = channel.send(request(1));
     const received = receive(channel);
     await sent;
@@ -283,8 +264,7 @@ describe('a refusal', () => {
   });
 
   it('that redirects to another origin says so, and nothing is sent there', async () => {
-    const canary = await fakeServer(() => {});
-    cleanups.push(() => canary.close());
+    const canary = await serve(() => {});
     const { channel } = await connect((_, response) => sendJson(response, '', 307, { location: canary.url }));
     for (const message of [request(1), notification]) {
       const fault = await faultOf(channel.send(message));
@@ -517,7 +497,7 @@ describe('closing', () => {
     const { channel, server } = await connect((_, response) =>
       beginStream(response, event(news(1)) + event(news(2)) + 'data: x\n\n'),
     );
-    cleanups.push(() => server.close());
+    onTestFinished(() => server.close());
     const other = await httpTransport({ url: server.url }).open();
     const received = receive(other, { message: () => void other.close() });
     expect(await codeOf(other.send(request(1)))).toBe('closed');

@@ -2,23 +2,13 @@ import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
-import { afterEach, describe, expect, it } from 'vitest';
-import { isParleyError, ParleyError, type ErrorCode } from '../../errors.ts';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { ParleyError } from '../../errors.ts';
 import { createFakeClock } from '../../testing/index.ts';
-import { fakeServer, type Answer, type FakeServer } from './fixtures/fake-server.ts';
+import { fakeServer, serve } from './fixtures/fake-server.ts';
+import { codeOf, faultOf } from './fixtures/faults.ts';
 import { selfSigned } from './fixtures/self-signed.ts';
 import { HttpLine, type HttpAsk, type HttpLineOptions } from './request.ts';
-
-const cleanups: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
-
-async function serve(answer: Answer): Promise<FakeServer> {
-  const server = await fakeServer(answer);
-  cleanups.push(() => server.close());
-  return server;
-}
 
 /** A server below HTTP, over TCP or TLS; gives its URL. */
 async function serveRaw(server: Server): Promise<string> {
@@ -29,7 +19,7 @@ async function serveRaw(server: Server): Promise<string> {
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  cleanups.push(async () => {
+  onTestFinished(async () => {
     for (const socket of sockets) socket.destroy();
     server.close();
     await once(server, 'close');
@@ -39,23 +29,12 @@ async function serveRaw(server: Server): Promise<string> {
 
 function open(url: string, options?: HttpLineOptions) {
   const line = new HttpLine(new URL(url), 'The server', options);
-  cleanups.push(() => line.close());
+  onTestFinished(() => line.close());
   const control = new AbortController();
   const ask = (more: Partial<HttpAsk> = {}) =>
     line.ask({ method: 'POST', url: new URL(url), headers: {}, body: '{}', signal: control.signal, ...more });
   return { line, control, ask };
 }
-
-async function faultOf(promise: Promise<unknown>): Promise<ParleyError> {
-  const error: unknown = await promise.then(
-    () => undefined,
-    (reason: unknown) => reason,
-  );
-  if (!isParleyError(error)) throw new Error('It did not fail with a ParleyError.', { cause: error });
-  return error;
-}
-
-const codeOf = async (promise: Promise<unknown>): Promise<ErrorCode> => (await faultOf(promise)).code;
 
 describe('an HTTP line', () => {
   it('sends method, path, headers and body, and reads status, headers and body', async () => {

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
-import { afterEach, describe, expect, it } from 'vitest';
-import { isParleyError, type ErrorCode, type ParleyError } from '../../errors.ts';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { ErrorCode } from '../../errors.ts';
 import { createFakeClock } from '../../testing/index.ts';
 import type { Channel } from '../../jsonrpc/index.ts';
 import {
@@ -13,25 +13,16 @@ import {
   reply,
   request,
   sendJson,
+  serve,
   type Answer,
   type FakeServer,
 } from '../http/fixtures/fake-server.ts';
+import { codeOf, faultOf } from '../http/fixtures/faults.ts';
 import { sseTransport, type SseTransportOptions } from './client.ts';
-
-const cleanups: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
-
-async function serve(answer: Answer): Promise<FakeServer> {
-  const server = await fakeServer(answer);
-  cleanups.push(() => server.close());
-  return server;
-}
 
 async function open(server: FakeServer, options: Partial<SseTransportOptions> = {}): Promise<Channel> {
   const channel = await sseTransport({ url: server.url, ...options }).open();
-  cleanups.push(() => channel.close());
+  onTestFinished(() => channel.close());
   return channel;
 }
 
@@ -43,17 +34,6 @@ function serveOld(answer: (id: unknown, response: ServerResponse, stream: Server
     return beginStream((stream = response), 'event: endpoint\ndata: /post?session=1\n\n');
   });
 }
-
-async function faultOf(promise: Promise<unknown>): Promise<ParleyError> {
-  const error: unknown = await promise.then(
-    () => undefined,
-    (reason: unknown) => reason,
-  );
-  if (!isParleyError(error)) throw new Error('It did not fail with a ParleyError.', { cause: error });
-  return error;
-}
-
-const codeOf = async (promise: Promise<unknown>): Promise<ErrorCode> => (await faultOf(promise)).code;
 
 describe('opening', () => {
   it('waits for the address to post to, which may be relative or absolute', async () => {
