@@ -2,30 +2,13 @@ import { mkdtempSync, readFileSync, realpathSync, rmSync, statSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
-import { afterEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { isParleyError } from '../../errors.ts';
 import { createPeer, type JsonObject, type Message, type PeerOptions } from '../../jsonrpc/index.ts';
 import { conventions } from '../../jsonrpc/fixtures/conventions.ts';
-import { stdioTransport, type StdioChannel, type StdioOptions } from './client.ts';
+import { stdioTransport, type StdioOptions } from './client.ts';
+import { open, program } from './fixtures/open.ts';
 import { listen } from './fixtures/heard.ts';
-
-const program = join(import.meta.dirname, 'fixtures', 'server.mjs');
-const opened: StdioChannel[] = [];
-
-afterEach(async () => {
-  await Promise.all(opened.splice(0).map((channel) => channel.close()));
-});
-
-async function open(mode: string, options: Partial<StdioOptions> = {}): Promise<StdioChannel> {
-  const channel = await stdioTransport({
-    command: process.execPath,
-    args: [program, mode],
-    shutdown: { eofMs: 1_000, termMs: 100 },
-    ...options,
-  }).open();
-  opened.push(channel);
-  return channel;
-}
 
 async function openPeer(mode: string, options?: Partial<StdioOptions>, peerOptions?: Partial<PeerOptions>) {
   return createPeer(await open(mode, options), { conventions, ...peerOptions });

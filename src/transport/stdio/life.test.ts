@@ -1,30 +1,16 @@
-import { join } from 'node:path';
-import { afterEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { systemClock } from '../../base/index.ts';
 import { createPeer, type JsonObject, type Message } from '../../jsonrpc/index.ts';
 import { conventions } from '../../jsonrpc/fixtures/conventions.ts';
-import { stdioTransport, type StdioChannel, type StdioOptions } from './client.ts';
+import { stdioTransport, type StdioOptions } from './client.ts';
+import { open as openLine, program } from './fixtures/open.ts';
 import { listen, type Heard } from './fixtures/heard.ts';
 import { runs, until } from './fixtures/processes.ts';
 import { killAllGroups } from './family.ts';
 
-const program = join(import.meta.dirname, 'fixtures', 'server.mjs');
-const opened: StdioChannel[] = [];
-
-afterEach(async () => {
-  await Promise.all(opened.splice(0).map((channel) => channel.close()));
-});
-
-async function open(mode: string, options: Partial<StdioOptions> = {}): Promise<StdioChannel> {
-  const channel = await stdioTransport({
-    command: process.execPath,
-    args: [program, mode],
-    shutdown: { eofMs: 50, termMs: 50 },
-    ...options,
-  }).open();
-  opened.push(channel);
-  return channel;
-}
+/** Ends at once when it is closed. */
+const open = (mode: string, options: Partial<StdioOptions> = {}) =>
+  openLine(mode, { shutdown: { eofMs: 50, termMs: 50 }, ...options });
 
 /** The process that `hold` runs in, once it has said so. */
 async function holder(heard: Heard): Promise<number> {
