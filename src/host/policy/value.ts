@@ -45,7 +45,7 @@ function readAlternative(cursor: Cursor, reading: Reading): ValueTest {
   if (text === '' && quoted === undefined) throw new Error('has no value in its parentheses');
   if (word === 'under') return underTest(text, reading);
   if (word === 'host') return hostTest(text, reading.care);
-  return quoted === undefined ? bareTest(text, reading.care) : (value) => value === text;
+  return quoted === undefined ? bareTest(text, reading.care) : anywhere(reading.care, (value) => value === text);
 }
 
 function unquoted(quoted: string): string {
@@ -58,19 +58,24 @@ function unquoted(quoted: string): string {
 
 function bareTest(text: string, care: Care): ValueTest {
   if (/^["[{]/.test(text)) throw new Error('has a value that is neither a JSON text, number, true, false, null nor a pattern');
-  if (/^[<>]/.test(text) || RANGE.test(text)) return rangeTest(text);
+  if (/^[<>]/.test(text) || RANGE.test(text)) return spelled(care, rangeTest(text));
   let scalar: unknown = text;
   try {
     scalar = JSON.parse(text);
   } catch {
     if (isGlob(text)) return globTest(text, care);
   }
-  return (value) => value === scalar;
+  return typeof scalar === 'string' || scalar === null
+    ? anywhere(care, (value) => value === scalar)
+    : spelled(care, (value) => value === scalar);
 }
 
 function globTest(glob: string, care: Care): ValueTest {
   // What a `..` leads to depends on who follows it, so a pattern never allows one: /srv/data/* does not mean /srv/data/../../etc.
-  return (value) => typeof value === 'string' && !(care === 'strict' && STEP_UP.test(value)) && matchesGlob(glob, value);
+  return anywhere(
+    care,
+    (value) => typeof value === 'string' && !(care === 'strict' && STEP_UP.test(value)) && matchesGlob(glob, value),
+  );
 }
 
 function rangeTest(text: string): ValueTest {
@@ -95,24 +100,39 @@ function rangeTest(text: string): ValueTest {
 
 function patternTest(source: string, flags: '' | 'i', care: Care): ValueTest {
   const test = told('has a regular expression that', () => compilePattern(source, flags, care));
-  return (value) => typeof value === 'string' && test(value);
+  return anywhere(care, (value) => typeof value === 'string' && test(value));
 }
 
 function underTest(folder: string, { care, places }: Reading): ValueTest {
   const test = told('has a folder that', () => compileUnder(folder, places, care));
-  return (value, server) => holds(value, care, (text) => test(text, server));
+  return anywhere(care, (value, server) => typeof value === 'string' && test(value, server));
 }
 
 function hostTest(host: string, care: Care): ValueTest {
   const test = told('has a host that', () => compileHost(host, care));
-  return (value) => holds(value, care, test);
+  return anywhere(care, (value) => typeof value === 'string' && test(value));
 }
 
-/** For a rule that asks or denies, one text somewhere in a list or an object is enough. */
-function holds(value: unknown, care: Care, test: (text: string) => boolean): boolean {
-  if (typeof value === 'string') return test(value);
-  if (care === 'strict' || typeof value !== 'object' || value === null) return false;
-  return Object.values(value).some((member) => holds(member, care, test));
+/** For a rule that asks or denies, one value somewhere in a list or an object is enough. */
+function anywhere(care: Care, test: ValueTest): ValueTest {
+  if (care === 'strict') return test;
+  const holds: ValueTest = (value, server) =>
+    typeof value === 'object' && value !== null
+      ? Object.values(value).some((member) => holds(member, server))
+      : test(value, server);
+  return holds;
+}
+
+/** The same, and a text that spells a number or a truth value may be taken for it. */
+function spelled(care: Care, test: ValueTest): ValueTest {
+  if (care === 'strict') return test;
+  return anywhere(care, (value, server) => test(value, server) || (typeof value === 'string' && test(spelledOut(value), server)));
+}
+
+function spelledOut(text: string): unknown {
+  const word = text.trim().toLowerCase();
+  if (word === 'true' || word === 'false') return word === 'true';
+  return word === '' ? undefined : Number(word);
 }
 
 function told<T>(before: string, act: () => T): T {
