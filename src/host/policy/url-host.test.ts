@@ -88,6 +88,11 @@ describe('a rule that holds a host back', () => {
     'evil.example',
     'evil.example:443/x',
     'mailto:me@evil.example',
+    // What is behind the `:` is a path, or no port.
+    'git@evil.example:owner/name',
+    'me@evil.example:22:x',
+    'https://me@evil.example:99999/',
+    'https://good.example@evil.example:80x',
     // What is no URL leads there when it names the host.
     'https://[evil.example',
     'go to Evil.Example now',
@@ -102,6 +107,13 @@ describe('a rule that holds a host back', () => {
     ['[::1]', 'http://[0:0:0:0:0:0:0:1]:9/'],
     ['bücher.example', 'https://bücher.example/'],
     ['evil.example:25', 'http://evil.example:25'],
+    ['evil.example:80', 'evil.example/x'],
+    ['evil.example:22', 'git@evil.example:owner/name'],
+    ['169.254.169.254', 'http://[::ffff:169.254.169.254]/'],
+    ['169.254.169.254', 'http://[::ffff:0:a9fe:a9fe]:80/'],
+    ['169.254.169.254', 'http://[64:ff9b::169.254.169.254]/'],
+    ['169.254.169.254', '[::169.254.169.254]'],
+    ['[::ffff:127.0.0.1]', 'http://127.0.0.1/'],
     ['*', 'https://anything.example'],
   ])('%s covers %s', (host, url) => {
     expect(compileHost(host, 'generous')(url)).toBe(true);
@@ -116,6 +128,8 @@ describe('a rule that holds a host back', () => {
     ['evil.example', ''],
     ['*.evil.example', 'https://evil.example/'],
     ['evil.example:25', 'http://evil.example/'],
+    ['127.0.0.1', 'http://[::1]/'],
+    ['127.0.0.1', 'http://[2001:db8::7f00:1]/'],
   ])('%s does not cover %s', (host, url) => {
     expect(compileHost(host, 'generous')(url)).toBe(false);
   });

@@ -56,10 +56,11 @@ function perhapsAt(value: string, wanted: Wanted): boolean {
     .replace(/^[a-z][a-z0-9+.-]*:(?=[\\/])/i, '')
     .replace(/^[\\/]+/, '')
     .split('/', 1)[0] as string;
-  // Each piece between the characters that parsers disagree about.
+  // Each piece between the characters that parsers disagree about. What is no port behind a `:` is a path, as in `git@host:path`.
+  const scheme = whole[0]?.protocol ?? 'any:';
   const pieces = authority
     .split(/[@\\?#]/)
-    .map((piece) => parsed(`${whole[0]?.protocol === 'http:' ? 'http' : 'https'}://${piece}`));
+    .map((piece) => parsed(`${scheme}//${piece}`) ?? parsed(`any://${piece.replace(/^(\[[^\]]*\]|[^:]*):.*$/, '$1')}`));
   const urls = [...whole, ...pieces].filter((url) => url !== undefined && url.hostname !== '') as URL[];
   // What no parser here takes for a URL leads there when it names the host at all.
   if (urls.length === 0) return wanted.name === undefined || text.toLowerCase().includes(wanted.name);
@@ -71,7 +72,16 @@ function fitsLoosely(url: URL, wanted: Wanted): boolean {
   const fitsPort = wanted.port === undefined || wanted.port === '*' || port === undefined || port === wanted.port;
   // A scheme the platform does not know leaves its host as it was written.
   const host = (parsed(`http://${url.hostname}`) ?? url).hostname;
-  return fitsPort && fits(host.replace(/\.+$/, ''), wanted);
+  const { name } = wanted;
+  return fitsPort && fits(unmapped(host.replace(/\.+$/, '')), { ...wanted, name: name === undefined ? name : unmapped(name) });
+}
+
+/** An address of IPv6 that leads to one of IPv4, as that one. */
+function unmapped(host: string): string {
+  const [, high, low] = /^\[(?:::ffff:(?:0:)?|::|64:ff9b::)([0-9a-f]{1,4}):([0-9a-f]{1,4})\]$/.exec(host) ?? [];
+  if (high === undefined || low === undefined) return host;
+  const bytes = [high, low].map((text) => parseInt(text, 16)).flatMap((word) => [word >> 8, word & 0xff]);
+  return bytes.join('.');
 }
 
 function fits(hostname: string, { name, subdomains }: Wanted): boolean {
