@@ -4,13 +4,16 @@ import { lstatSync, readdirSync, statSync } from 'node:fs';
 import { basename, isAbsolute, join, resolve } from 'node:path';
 import type { JsonObject } from '../../jsonrpc/index.ts';
 import type { Places } from './places.ts';
-import { compileUnderAny, shortened } from './under.ts';
+import { compileUnderAny, placesIn } from './under.ts';
 
 /** Why a call must not be made; undefined when it names nothing of Parley's own. */
 export type OwnFiles = (server: string, args: JsonObject) => string | undefined;
 
 /** Characters that part one word from the next in a command line. */
 const BETWEEN_WORDS = /[\s"'`;|&<>()=,]+/;
+
+/** Characters that a program puts before a path in one word with it, as `@file` and `host:file`. */
+const BEFORE_PATH = /[@:[\]{}]+/;
 
 /** Words of one text that are looked for on the disk; others are read only. */
 const MOST_WORDS = 64;
@@ -25,24 +28,24 @@ export function createOwnFiles(folders: readonly string[], places: Places): OwnF
   const nowhere: Places = { ...places, realpath: () => undefined };
   const readsSo = compileUnderAny([...folders, ...folders.flatMap((folder) => realOf(folder, places))], nowhere);
   const names = folders.map((folder) => basename(folder).toLowerCase());
-  const isOwn = (path: string, server: string) => leadsThere(path, server) || isLinkedToOne(path, folders);
+  const isOwn = (path: string, server: string) =>
+    leadsThere(path, server) || placesIn(path).some((place) => isLinkedToOne(place, folders));
 
   /** The whole text, as a place. */
   function isPlace(text: string, server: string): boolean {
-    const place = shortened(text);
-    if (place === undefined) return false;
-    if (isPath(place)) return isOwn(place, server);
+    if (isPath(text)) return isOwn(text, server);
     const base = places.workingDirectory(server);
-    return base !== undefined && mayBeIn(base, place) && isOwn(resolve(base, place), server);
+    return base !== undefined && placesIn(text).some((place) => mayBeIn(base, place) && isOwn(resolve(base, place), server));
   }
 
   /** The word that names it, and nothing else of the text: it is written down. */
   function nameIn(text: string, server: string): string | undefined {
     const words = () => text.split(BETWEEN_WORDS).filter((word) => word !== '');
+    const parts = () => words().flatMap((word) => [word, ...word.split(BEFORE_PATH).slice(1)]);
     if (isPlace(text, server)) return words()[0] ?? text;
     const isAbout = (part: string) => names.some((name) => part.toLowerCase().includes(name));
     if (!isAbout(text)) return undefined;
-    const paths = [...new Set(words())].filter((word) => isPath(word) && isAbout(word));
+    const paths = [...new Set(parts())].filter((word) => isPath(word) && isAbout(word));
     return paths.find((path, at) => (at < MOST_WORDS ? isOwn : readsSo)(path, server));
   }
 

@@ -184,6 +184,21 @@ describe('a rule that holds a folder back', () => {
     expect(asked).toBeLessThan(200);
   });
 
+  it('covers what a program may shorten, decode or cut, however long it is', () => {
+    const secret = at('TOP/secret/file');
+    for (const path of [
+      `${'/%2e'.repeat(12_000)}${secret}`,
+      `file://${'/%2e'.repeat(12_000)}${secret}`,
+      `file://${secret}#${'x'.repeat(40_000)}`,
+      `${'\\.'.repeat(20_000)}${secret.replaceAll('/', '\\')}`,
+      `${secret}\0${'x'.repeat(40_000)}`,
+      // No parser takes the end for what it may stand for, and lenient ones the rest.
+      `${secret.replace('secret', '%73ecret')}%zz`,
+    ])
+      expect(holds('secret', path)).toBe(true);
+    expect(holds('secret', `/${'x'.repeat(40_000)}`)).toBe(false);
+  });
+
   it('covers a relative path of a server whose folder nobody knows', () => {
     expect(holds('secret', 'README.md', 'remote')).toBe(true);
     expect(holds('secret', at('TOP/data/file'), 'remote')).toBe(false);

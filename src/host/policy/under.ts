@@ -73,10 +73,8 @@ function perhapsUnder(
   { home, realpath, workingDirectory }: Places,
 ): boolean {
   try {
-    const place = shortened(value);
-    if (place === undefined) return false;
     const folders = roots.flatMap((root) => [normalize(root), real(normalize(root), realpath)]).map(folded);
-    return spellings(place).some((text) => {
+    return spellings(value).some((text) => {
       const whole = /^~(?=\/|$)/.test(text) ? home + text.slice(1) : text;
       const base = isAbsolute(whole) ? '' : workingDirectory(server);
       // What cannot be resolved may be anywhere.
@@ -91,39 +89,48 @@ function perhapsUnder(
   }
 }
 
+/** The text itself, or where it is too long for any system what programs may make of it that is not. */
+export function placesIn(text: string): readonly string[] {
+  return text.length <= LONGEST_PATH ? [text] : spellings(text);
+}
+
 /**
- * The text as a place: one that is too long without its `.` and `..`, as programs take them out, or undefined when it is too long even
- * so. In a time that grows as the text does: the platform's own takes a long text apart again for each step.
+ * The text without its `.` and `..`, as programs take them out, where it is too long with them; undefined when it is too long even so.
+ * In a time that grows as the text does: the platform's own takes a long text apart again for each step.
  */
-export function shortened(text: string): string | undefined {
+function shortened(text: string): string | undefined {
   if (text.length <= LONGEST_PATH) return text;
+  // A program in C reads no further.
+  const [whole = ''] = text.split('\0', 1);
   const kept: string[] = [];
-  for (const step of text.trim().split('/')) {
+  for (const step of whole.split('/')) {
     if (step === '..') kept.pop();
     else if (step !== '.' && step !== '') kept.push(step);
   }
-  const short = `${text.trim().startsWith('/') ? '/' : ''}${kept.join('/')}`;
+  const short = `${whole.startsWith('/') ? '/' : ''}${kept.join('/')}`;
   return short.length <= LONGEST_PATH ? short : undefined;
 }
 
-/** What a program may take the text for. */
+/** What a program may take the text for; nothing where that is too long to be a place. */
 function spellings(value: string): readonly string[] {
   const trimmed = value.trim();
   if (/^file:/i.test(trimmed)) {
-    const path = fromUrl(trimmed);
     // A file: URL that is none may be anywhere.
-    return [path ?? UNRESOLVABLE];
+    return [shortened(fromUrl(trimmed) ?? UNRESOLVABLE)].filter((place) => place !== undefined);
   }
   const texts = [trimmed, trimmed.replaceAll('\\', '/')];
-  return [...new Set([...texts, ...texts.map(decoded)])];
+  return [...new Set([...texts, ...texts.map(decoded)])].flatMap((text) => shortened(text) ?? []);
 }
 
+/** What can be decoded is, as lenient programs do it. */
 function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
+  return text.replace(/(?:%[0-9a-f]{2})+/gi, (encoded) => {
+    try {
+      return decodeURIComponent(encoded);
+    } catch {
+      return encoded;
+    }
+  });
 }
 
 function fromUrl(text: string): string | undefined {
