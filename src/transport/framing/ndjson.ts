@@ -1,10 +1,10 @@
 // Newline-delimited JSON: one message a line (MCP, stdio transport). The decoder takes bytes cut anywhere, in linear time and
 // bounded memory; a line that cannot be used is reported and dropped, and never harms the next one.
-import { isUtf8 } from 'node:buffer';
 import { limitOf, overLimit } from '../../base/index.ts';
 import { isParleyError, type ParleyError } from '../../errors.ts';
 import { isObject, parseJson, type JsonLimits, type Message, type Problem, type RequestId } from '../../jsonrpc/index.ts';
 import { glimpse, HEAD_BYTES, lastId, TAIL_BYTES, type Glimpse } from './peek.ts';
+import { textOf } from './text.ts';
 
 /** Where decoded lines go. Both are called synchronously from `push` and `end`. */
 export interface LineSink {
@@ -114,7 +114,8 @@ class Decoder implements NdjsonDecoder {
 
   /** Takes complete lines, the last newline left out: one check and one decoding for all of them where they are well formed. */
   #whole(lines: Buffer): void {
-    if (lines.length <= this.#max && isUtf8(lines)) return this.#text(lines);
+    const text = lines.length <= this.#max ? textOf(lines) : undefined;
+    if (text !== undefined) return this.#text(text);
     for (let start = 0; start <= lines.length;) {
       const newline = lines.indexOf(NEWLINE, start);
       const end = newline === -1 ? lines.length : newline;
@@ -179,7 +180,8 @@ class Decoder implements NdjsonDecoder {
     const line = this.#held.subarray(0, this.#heldBytes);
     this.#heldBytes = 0;
     if (this.#held.length > KEPT_BYTES) this.#held = EMPTY;
-    if (isUtf8(line)) return this.#text(line);
+    const text = textOf(line);
+    if (text !== undefined) return this.#text(text);
     this.#atStart = false;
     this.lines++;
     const { id = lastId(last(TAIL_BYTES, line, EMPTY).toString()), nature } = glimpse(line.toString('utf8', 0, HEAD_BYTES));
@@ -190,9 +192,8 @@ class Decoder implements NdjsonDecoder {
     );
   }
 
-  /** Takes one or more complete lines of valid UTF-8. */
-  #text(bytes: Buffer): void {
-    const text = bytes.toString();
+  /** Takes one or more complete lines. */
+  #text(text: string): void {
     let start = this.#atStart && text.charCodeAt(0) === BYTE_ORDER_MARK ? 1 : 0;
     this.#atStart = false;
     while (start <= text.length) {
