@@ -51,7 +51,10 @@ export interface HostOptions {
   readonly mayLaunch?: (server: ServerDefinition) => boolean;
   /** What the user says now: asked at each decision, so that what was changed meanwhile counts. Default: what `config` says. */
   readonly said?: () => Said;
-  /** Absolute folders that no call may name, whatever a rule allows: where sign-ins, settings and the store are. Default none. */
+  /**
+   * Absolute folders and files that no call may name, whatever a rule allows: where sign-ins, settings and the store are. Default: where
+   * Parley keeps them by the surroundings' home and environment.
+   */
   readonly ownFolders?: readonly string[];
   /** What was reviewed of the servers: what is not as it stands there is not used. Default: nothing was. */
   readonly lock?: Lock | undefined;
@@ -177,7 +180,8 @@ export function openHost(options: HostOptions): Host {
   const places = placesOf(config.servers, surroundings);
   const { said } = options;
   const rules = said === undefined ? readRules(config, places) : rulesOf(said);
-  const ownFiles = createOwnFiles(options.ownFolders ?? [], places);
+  const { ownFolders: own = Object.values(ownFolders(surroundings)) } = options;
+  const ownFiles = createOwnFiles(own, places);
   const drift = createLockCheck(options.lock, config.servers, () => registry.snapshot);
   const approver = approverOf(options.approver);
   const members = new Map<string, Member>();

@@ -90,6 +90,20 @@ describe('a call', () => {
     expect(calls()).toHaveLength(2);
   });
 
+  it("that names one of Parley's own files is denied where nobody said which folders are its own", async () => {
+    const surroundings = {
+      env: { ...process.env, XDG_STATE_HOME: join(scene.directory, 'state'), XDG_CONFIG_HOME: undefined },
+      home: scene.directory,
+      workspaceFolder: scene.directory,
+    };
+    const host = await scene.host('2026-07-28', { store, surroundings, permissions: { allow: ['s/act'] } });
+    for (const path of ['.config/parley/parley.jsonc', 'state/parley/store/key', '.cache/parley'])
+      expect(await host.call('s/act', { text: join(scene.directory, path) })).toMatchObject({ type: 'denied', by: 'policy' });
+    const free = await scene.host('2026-07-28', { store, surroundings, ownFolders: [], permissions: { allow: ['s/act'] } });
+    expect((await free.call('s/act', { text: join(scene.directory, '.cache/parley') })).type).toBe('ok');
+    expect(calls()).toHaveLength(1);
+  });
+
   it('that cannot be written down is not sent', async () => {
     for (const [part, name] of [
       ['begin', 'call'],
