@@ -5,11 +5,15 @@ import { readFileSync } from 'node:fs';
 /** Bits of a file's mode: what others than its owner may do with it. */
 export const OTHERS = { any: 0o077, write: 0o022 } as const;
 
-/** True when somebody else owns the file or folder, or others may do with it what only its owner is to do. */
-export function isForeign(found: { readonly uid: number; readonly mode: number }, others: number): boolean {
+/** True when none of the `owners` (default: this process's user) owns the file or folder, or others may do what only its owner is to do. */
+export function isForeign(
+  found: { readonly uid: number; readonly mode: number },
+  others: number,
+  owners: readonly (number | undefined)[] = [process.getuid?.()],
+): boolean {
   // Elsewhere modes and owners say nothing.
   if (process.platform === 'win32') return false;
-  return found.uid !== process.getuid?.() || (found.mode & others) !== 0;
+  return !owners.includes(found.uid) || (found.mode & others) !== 0;
 }
 
 /** A process as Linux tells of it. */
@@ -19,6 +23,8 @@ export interface ProcessStat {
   readonly session: number;
   /** In ticks since the machine was started; with the pid it names one process for ever. */
   readonly startedAt: number;
+  /** Pages of memory that it has at hand. */
+  readonly residentPages: number;
 }
 
 /** Returns what Linux tells of a process; undefined when it does not run any more, or nobody tells. */
@@ -32,5 +38,12 @@ export function processStat(pid: number): ProcessStat | undefined {
   // pid (name) state parent group session …: the name may hold anything, so the fields are counted from its end.
   const [state = '', parent, group, session, ...more] = text.slice(text.lastIndexOf(')') + 2).split(' ');
   if (state === '' || state === 'Z' || state === 'X') return undefined;
-  return { parent: Number(parent), group: Number(group), session: Number(session), startedAt: Number(more[15]) };
+  const [startedAt, , residentPages] = more.slice(15);
+  return {
+    parent: Number(parent),
+    group: Number(group),
+    session: Number(session),
+    startedAt: Number(startedAt),
+    residentPages: Number(residentPages),
+  };
 }

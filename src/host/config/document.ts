@@ -4,6 +4,7 @@ import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs
 import type { Node } from 'jsonc-parser';
 import { type Diagnostic, type DiagnosticLevel, quoted } from './diagnostic.ts';
 import { locate, parseJsonc, type Path } from './jsonc.ts';
+import { againstMachineFile } from './machine-file.ts';
 import type { Scope } from './shape.ts';
 
 const MAX_BYTES = 1024 * 1024;
@@ -29,7 +30,8 @@ export interface Document extends DocumentPlace {
 
 /** The file as a document. `absent` when there is none; `broken` when it cannot be used, which `diagnostics` then says. */
 export function readDocument(place: DocumentPlace, diagnostics: Diagnostic[]): Document | 'absent' | 'broken' {
-  const read = readText(place.file);
+  const problem = place.scope === 'machine' ? againstMachineFile(place.file) : undefined;
+  const read = problem === undefined ? readText(place.file) : { problem };
   if (read === undefined) return 'absent';
   if (typeof read !== 'string') {
     diagnostics.push({ level: 'error', file: place.file, path: '', message: `The file is not used: ${read.problem}` });

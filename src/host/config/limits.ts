@@ -1,8 +1,9 @@
 // The limits of a configuration: what a file sets, and whose word counts. The user may set each up to its ceiling, for all servers
-// or for one; a project may only lower what would hold without it.
+// or for one, and where the administrator set it, only lower it; a project may only lower what would hold without it.
 import { didYouMean, LIMITS, type LimitName, type Limits } from '../../base/index.ts';
 import { kindOf, quoted } from './diagnostic.ts';
 import { type Fields, isRecord } from './fields.ts';
+import type { Scope } from './shape.ts';
 
 const NAMES = Object.keys(LIMITS) as LimitName[];
 
@@ -35,19 +36,30 @@ export function readLimits(fields: Fields): Limits | undefined {
   return limits;
 }
 
-/** What holds where `below` held and `asked` is said too: by the user as it is, by a project as far as it lowers. */
+/** Whose word a limit is, and what the administrator said of it and of others. */
+interface Speaker {
+  readonly scope: Scope;
+  readonly machine: Limits;
+}
+
+/** What holds where `below` held and `asked` is said too: by a project as far as it lowers, by a user as far as the administrator lets. */
 export function joinLimits(
   below: Limits,
   asked: Limits | undefined,
-  by: 'user' | 'project',
+  { scope, machine }: Speaker,
   complain: (name: LimitName, message: string) => void,
 ): Limits {
-  if (asked === undefined || by === 'user') return { ...below, ...asked };
   const joined: { [K in LimitName]?: number } = { ...below };
-  for (const [name, value] of Object.entries(asked) as [LimitName, number][]) {
-    const holds = below[name] ?? LIMITS[name].default;
-    if (value <= holds) joined[name] = value;
-    else complain(name, `"limits.${name}" is ignored: a project may only lower it, and it is ${holds}.`);
+  for (const [name, value] of Object.entries(asked ?? {}) as [LimitName, number][]) {
+    const most = scope === 'project' ? (below[name] ?? LIMITS[name].default) : machine[name];
+    if (most === undefined || value <= most) joined[name] = value;
+    else complain(name, `"limits.${name}" is ignored: ${onlyLowers(scope, most)}`);
   }
   return joined;
+}
+
+/** Why a number above `most` is not taken. */
+export function onlyLowers(scope: Scope, most: number): string {
+  if (scope === 'project') return `a project may only lower it, and it is ${most}.`;
+  return `the administrator of this machine set it to ${most}, and it may only be lowered.`;
 }

@@ -10,9 +10,9 @@ import { DEFAULT_SETTINGS, settingsFromEnvironment } from './settings.ts';
 import type { HostConfig } from './shape.ts';
 
 export interface LoadOptions extends Partial<Standpoint> {
-  /** Reads this file alone, as the user's own word: it may hold everything a Parley file may. Relative to `cwd`. */
+  /** Reads this file alone, beside the administrator's, as the user's own word: it may hold everything a Parley file may. Relative to `cwd`. */
   readonly configFile?: string;
-  /** More of the same from the command line, in the shape of a Parley file; it prevails over every file. */
+  /** More of the same from the command line, in the shape of a Parley file; it prevails over every file but the administrator's. */
   readonly extra?: Readonly<Record<string, unknown>>;
 }
 
@@ -27,12 +27,12 @@ export interface Loaded {
 
 /**
  * The configuration that holds here, with what is wrong in it. Never throws for what a file says.
- * Names are taken in the order flag, local, project, user. Placeholders stay as written; an enabled server whose variables are
- * not set is left out with an error. Defaults are the process's own directory, environment and home.
+ * Names are taken in the order machine, flag, local, project, user. Placeholders stay as written; an enabled server whose variables are
+ * not set is left out with an error. Defaults are the process's own directory, environment and home, and the system's `machineFile`.
  */
 export function loadConfig(options: LoadOptions = {}): Loaded {
-  const { cwd = process.cwd(), env = process.env, home = homedir(), configFile, extra } = options;
-  const paths = configPaths({ cwd, env, home });
+  const { cwd = process.cwd(), env = process.env, home = homedir(), machineFile, configFile, extra } = options;
+  const paths = configPaths({ cwd, env, home, ...(machineFile !== undefined && { machineFile }) });
   const diagnostics: Diagnostic[] = [];
   const documents: Document[] = [];
   let complete = true;
@@ -41,23 +41,31 @@ export function loadConfig(options: LoadOptions = {}): Loaded {
     // Rules that may have stood in a file that cannot be used are not to be forgotten.
     else if (read === 'broken' && place.form === 'parley') complete = false;
   };
+  const look = (place: DocumentPlace) => {
+    const read = readDocument(place, diagnostics);
+    const missing = read === 'absent' && place.scope === 'flag';
+    if (missing) diagnostics.push({ level: 'error', file: place.file, path: '', message: 'There is no such file.' });
+    take(place, missing ? 'broken' : read);
+  };
+  const machines = machinePlaces(paths);
+  const users = places(paths, configFile === undefined ? undefined : resolve(cwd, configFile));
+  machines.forEach(look);
   if (extra !== undefined) {
     const place = { file: 'the command line', scope: 'flag', form: 'parley' } as const;
     take(place, parseDocument(place, JSON.stringify(extra), diagnostics));
   }
-  const looked = places(paths, configFile === undefined ? undefined : resolve(cwd, configFile));
-  for (const place of looked) {
-    const read = readDocument(place, diagnostics);
-    const missing = read === 'absent' && configFile !== undefined;
-    if (missing) diagnostics.push({ level: 'error', file: place.file, path: '', message: 'There is no such file.' });
-    take(place, missing ? 'broken' : read);
-  }
+  users.forEach(look);
   const fromEnvironment = settingsFromEnvironment(env, (path, message) => {
     diagnostics.push({ level: 'warning', file: '(environment)', path, message });
   });
   const config = merge(documents.map(readSections), { ...DEFAULT_SETTINGS, ...fromEnvironment }, env);
   const rules = { ...config.rules, complete: config.rules.complete && complete };
-  return { config: { ...config, rules }, diagnostics, paths, files: looked.map(({ file }) => file) };
+  return { config: { ...config, rules }, diagnostics, paths, files: [...machines, ...users].map(({ file }) => file) };
+}
+
+/** The administrator's file, which is read whatever else is. */
+function machinePlaces({ machineFile }: ConfigPaths): DocumentPlace[] {
+  return machineFile === undefined ? [] : [{ file: machineFile, scope: 'machine', form: 'parley' }];
 }
 
 /** Files in the order in which they win names. */

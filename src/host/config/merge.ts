@@ -1,8 +1,9 @@
-// Many files into one configuration: who wins a name, whose settings reach which server, and what a project may change.
+// Many files into one configuration: who wins a name, whose settings reach which server, and what a project may change, or a user
+// where an administrator has spoken.
 import { didYouMean, type Limits } from '../../base/index.ts';
 import { quoted } from './diagnostic.ts';
 import { missingVariables } from './expand-server.ts';
-import { joinLimits } from './limits.ts';
+import { joinLimits, onlyLowers } from './limits.ts';
 import type { Entry, Sections } from './sections.ts';
 import type {
   HostConfig,
@@ -19,15 +20,16 @@ type Settings = Partial<ServerSettings> & LaunchSettings;
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Whose settings for one server prevail over whose. Unlike names, which a project may take from the user, settings follow trust. */
-const SETTING_RANK: Readonly<Record<Scope, number>> = { project: 0, user: 1, local: 2, flag: 3 };
+const SETTING_RANK: Readonly<Record<Scope, number>> = { project: 0, user: 1, local: 2, flag: 3, machine: 4 };
 
 /**
  * The configuration of all files. `sections` come in the order of precedence for names, strongest first.
  * An enabled server that needs a variable `env` does not have is left out, with an error.
  */
 export function merge(sections: readonly Sections[], defaults: HostSettings, env: Environment): HostConfig {
-  const settings = mergeHostSettings(sections, defaults);
-  const limits = mergeHostLimits(sections);
+  const machine = sections.find(({ document }) => document.scope === 'machine');
+  const settings = mergeHostSettings(sections, { ...defaults, ...machine?.settings }, machine?.settings);
+  const limits = mergeHostLimits(sections, machine?.limits);
   const entries = sections.flatMap((section) => section.entries);
   const winners = claimNames(entries.filter((entry) => entry.defines));
   const users = new Set(entries.filter(({ defines, source }) => defines && source.scope === 'user').map(({ name }) => name));
@@ -36,7 +38,10 @@ export function merge(sections: readonly Sections[], defaults: HostSettings, env
     const own = additions.filter((addition) => addition.name === winner.name);
     if (winner.launch === undefined || winner.failed || own.some((addition) => addition.failed)) return [];
     const hidesUsers = winner.source.scope === 'project' && users.has(winner.name);
-    const server = { ...define(winner, winner.launch, own, { ...settings, limits }), ...(hidesUsers && { hidesUsers }) };
+    const server = {
+      ...define(winner, winner.launch, own, { ...settings, limits, machine: machine?.limits }),
+      ...(hidesUsers && { hidesUsers }),
+    };
     const missing = server.enabled ? missingVariables(server.written, env) : [];
     for (const { field, message } of missing) {
       winner.document.report('error', [...winner.path, ...field], `Server ${quoted(winner.name)}: ${message}`);
@@ -90,7 +95,8 @@ function appliesTo(addition: Entry, winners: ReadonlyMap<string, Entry>): boolea
   const winner = winners.get(addition.name);
   const { scope } = addition.source;
   if (winner === undefined) {
-    if (scope === 'user') return false;
+    // It may be that of another project, or of another user.
+    if (scope === 'user' || scope === 'machine') return false;
     addition.document.report(
       'notice',
       addition.path,
@@ -110,7 +116,7 @@ function define(
   winner: Entry,
   launch: ServerDefinition['written'],
   additions: readonly Entry[],
-  host: HostSettings & { readonly limits: Limits },
+  host: HostSettings & AllLimits,
 ): ServerDefinition {
   const layers = [winner, ...additions].sort((a, b) => SETTING_RANK[a.source.scope] - SETTING_RANK[b.source.scope]);
   const { sandbox, privateCwd, ...settings } = layers.reduce<Settings>(
@@ -121,12 +127,7 @@ function define(
   if (launch.kind === 'http' && isSet) {
     winner.document.report('notice', winner.path, `"sandbox" and "privateCwd" of ${quoted(winner.name)} mean nothing for a URL.`);
   }
-  const limits = layers.reduce((below, { source, settings: { limits: asked }, document, path }) => {
-    const by = source.scope === 'project' ? 'project' : 'user';
-    return joinLimits(below, asked, by, (name, message) =>
-      document.report('warning', [...path, 'limits', name], `Server ${quoted(winner.name)}: ${message}`),
-    );
-  }, host.limits);
+  const limits = limitsFor(layers, host);
   return {
     enabled: true,
     trusted: false,
@@ -147,9 +148,32 @@ function define(
   };
 }
 
-/** Trust that the user gave to a name in every project does not pass to whatever a project calls by that name. */
+/** The limits that hold for all servers, and what the administrator said of them. */
+interface AllLimits {
+  readonly limits: Limits;
+  readonly machine: Limits | undefined;
+}
+
+/** The limits of the server that the entries of `layers` are about. */
+function limitsFor(layers: readonly Entry[], all: AllLimits): Limits {
+  const isMachines = ({ source }: Entry) => source.scope === 'machine';
+  const machines = layers.find(isMachines)?.settings.limits;
+  const machine = { ...all.machine, ...machines };
+  return layers
+    .filter((layer) => !isMachines(layer))
+    .reduce<Limits>(
+      (below, { name: server, source: { scope }, settings: { limits: asked }, document, path }) =>
+        joinLimits(below, asked, { scope, machine }, (name, message) =>
+          document.report('warning', [...path, 'limits', name], `Server ${quoted(server)}: ${message}`),
+        ),
+      { ...all.limits, ...machines },
+    );
+}
+
+/** Trust that was given to a name in every project does not pass to whatever a project calls by that name. */
 function trustedPart(layer: Entry, winner: Entry, below: Settings): Settings {
-  if (layer.source.scope !== 'user' || winner.source.scope !== 'project') return layer.settings;
+  const isForAll = layer.source.scope === 'user' || layer.source.scope === 'machine';
+  if (!isForAll || winner.source.scope !== 'project') return layer.settings;
   const { trusted, reviewedTools, oauth, private: marked, sandbox, ...rest } = layer.settings;
   if (trusted === true || reviewedTools !== undefined || oauth !== undefined || marked === false) {
     const why = 'this project defines a server of that name itself. Set them in your own settings for this project (local scope)';
@@ -170,35 +194,39 @@ function closedIn(projects: Settings['sandbox'], { mode }: SandboxSettings): San
   return { ...opened, mode: mode === 'required' ? mode : opened.mode };
 }
 
-function mergeHostSettings(sections: readonly Sections[], defaults: HostSettings): HostSettings {
-  const layers = sections
-    .filter(({ document }) => document.scope !== 'project')
-    .sort((a, b) => SETTING_RANK[a.document.scope] - SETTING_RANK[b.document.scope]);
-  const result: Record<keyof HostSettings, number> = layers.reduce((below, layer) => ({ ...below, ...layer.settings }), {
-    ...defaults,
-  });
-  for (const { document, settings } of sections.filter((section) => section.document.scope === 'project')) {
+/** What the files of others than the administrator say, the user's by trust and then the project's, which may only lower it. */
+function othersOf(sections: readonly Sections[]): readonly Sections[] {
+  const layers = [...sections].sort((a, b) => SETTING_RANK[a.document.scope] - SETTING_RANK[b.document.scope]);
+  const of = (isOne: (scope: Scope) => boolean) => layers.filter(({ document }) => isOne(document.scope));
+  return [...of((scope) => scope !== 'project' && scope !== 'machine'), ...of((scope) => scope === 'project')];
+}
+
+function mergeHostSettings(
+  sections: readonly Sections[],
+  defaults: HostSettings,
+  machine: Partial<HostSettings> = {},
+): HostSettings {
+  const result: Record<keyof HostSettings, number> = { ...defaults };
+  for (const { document, settings } of othersOf(sections)) {
     for (const [key, value] of Object.entries(settings) as [keyof HostSettings, number][]) {
-      const lower = value !== 0 && (value <= result[key] || result[key] === 0);
+      const most = document.scope === 'project' ? result[key] : machine[key];
+      // Zero is no end.
+      const lower = most === undefined || most === value || (value !== 0 && (value < most || most === 0));
       if (lower) result[key] = value;
-      else document.report('warning', [key], `"${key}" is ignored: a project may only lower it, and it is ${result[key]}.`);
+      else document.report('warning', [key], `"${key}" is ignored: ${onlyLowers(document.scope, most)}`);
     }
   }
   return result;
 }
 
-function mergeHostLimits(sections: readonly Sections[]): Limits {
-  const layers = [...sections].sort((a, b) => SETTING_RANK[a.document.scope] - SETTING_RANK[b.document.scope]);
-  const users = layers
-    .filter(({ document }) => document.scope !== 'project')
-    .reduce((below, { limits }) => ({ ...below, ...limits }), {});
-  return layers
-    .filter(({ document }) => document.scope === 'project')
-    .reduce<Limits>(
-      (below, { document, limits }) =>
-        joinLimits(below, limits, 'project', (name, message) => document.report('warning', ['limits', name], message)),
-      users,
-    );
+function mergeHostLimits(sections: readonly Sections[], machine: Limits = {}): Limits {
+  return othersOf(sections).reduce<Limits>(
+    (below, { document, limits }) =>
+      joinLimits(below, limits, { scope: document.scope, machine }, (name, message) =>
+        document.report('warning', ['limits', name], message),
+      ),
+    machine,
+  );
 }
 
 function joinRules(all: readonly Rules[]): Rules {

@@ -2,12 +2,18 @@
 import { existsSync, realpathSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
 import { digest } from '../../base/index.ts';
+import { machineFileOf } from './machine-file.ts';
 
-/** Where somebody stands: the working directory, the environment and the home directory. */
+/** Where somebody stands: the working directory, the environment, the home directory, and under which administrator. */
 export interface Standpoint {
   readonly cwd: string;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly home: string;
+  /**
+   * An absolute path in the place of the administrator's file, or false for none: for a program that answers for its own policy. Default:
+   * the file that the administrator of this system has for all, which the `parley` command always reads.
+   */
+  readonly machineFile?: string | false;
 }
 
 /** All absolute. None needs to exist. */
@@ -22,12 +28,14 @@ export interface ConfigPaths {
   readonly userFile: string;
   /** The user's private settings for this project. Below the user's configuration, so that no repository can ship it. */
   readonly localFile: string;
+  /** The administrator's, for every user: `/etc/parley/parley.jsonc`, or where the system keeps such files. Absent: none is read. */
+  readonly machineFile?: string;
   readonly stateDir: string;
   readonly cacheDir: string;
 }
 
 /** The paths that hold for a standpoint. Variables of XDG count only when they are absolute, as its specification says. */
-export function configPaths({ cwd, env, home }: Standpoint): ConfigPaths {
+export function configPaths({ cwd, env, home, machineFile = machineFileOf(process.platform) }: Standpoint): ConfigPaths {
   const root = projectRoot(resolve(cwd));
   const { config, stateDir, cacheDir } = ownFolders({ env, home });
   return {
@@ -36,13 +44,14 @@ export function configPaths({ cwd, env, home }: Standpoint): ConfigPaths {
     projectFile: join(root, '.parley', 'parley.jsonc'),
     userFile: join(config, 'parley.jsonc'),
     localFile: join(config, 'projects', `${localName(root)}.jsonc`),
+    ...(machineFile !== false && { machineFile: resolve(machineFile) }),
     stateDir,
     cacheDir,
   };
 }
 
 /** Where Parley keeps what is the user's, and no server's. */
-export function ownFolders({ env, home }: Omit<Standpoint, 'cwd'>) {
+export function ownFolders({ env, home }: Pick<Standpoint, 'env' | 'home'>) {
   const base = (variable: string, ...fallback: string[]) => {
     const value = env[variable];
     return join(value !== undefined && isAbsolute(value) ? value : join(home, ...fallback), 'parley');

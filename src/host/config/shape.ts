@@ -3,11 +3,11 @@
 import type { Limits } from '../../base/index.ts';
 
 /**
- * Where a setting was written. `flag`: a file or value the user gave on the command line. `local`: the user's private
- * settings for this one project, kept outside it. `project`: files of the project itself, which are not trusted.
- * `user`: the user's settings for every project.
+ * Where a setting was written. `machine`: the administrator's file, for every user of the machine. `flag`: a file or value the user
+ * gave on the command line. `local`: the user's private settings for this one project, kept outside it. `project`: files of the
+ * project itself, which are not trusted. `user`: the user's settings for every project.
  */
-export type Scope = 'flag' | 'local' | 'project' | 'user';
+export type Scope = 'machine' | 'flag' | 'local' | 'project' | 'user';
 
 /** The place a value came from. `key` is the path inside the file, such as `mcpServers.github`. */
 export interface Source {

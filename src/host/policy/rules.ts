@@ -103,8 +103,8 @@ function saidOf(server: ServerSettings | undefined): unknown {
 }
 
 /** True for a rule that allows by name what the user's own server of that name may do, where a project has put another in its place. */
-function isForAnother({ effect, server, source }: Rule, servers: HostConfig['servers']): boolean {
-  if (effect !== 'allow' || source.scope !== 'user' || isGlob(server)) return false;
+function isForAnother({ effect, server, source: { scope } }: Rule, servers: HostConfig['servers']): boolean {
+  if (effect !== 'allow' || (scope !== 'user' && scope !== 'machine') || isGlob(server)) return false;
   return servers.some(({ name, hidesUsers }) => name === server && hidesUsers === true);
 }
 
@@ -112,8 +112,10 @@ function isForAnother({ effect, server, source }: Rule, servers: HostConfig['ser
 function refuseUntrusted(rule: Rule, servers: HostConfig['servers']): void {
   if (rule.effect !== 'allow' || !rule.needsTrust || isGlob(rule.server)) return;
   const server = servers.find(({ name }) => name === rule.server);
-  // A project that takes the name of a server of the user's does not break the user's rules.
-  if (server === undefined || server.trusted || server.source.scope === 'project') return;
+  if (server === undefined || server.trusted) return;
+  // A project that takes the name of a server of the user's does not break the user's rules, and neither of them the administrator's.
+  const { scope } = server.source;
+  if (scope === 'project' || (rule.source.scope === 'machine' && scope !== 'machine')) return;
   throw fault(
     rule,
     `can never match: server "${rule.server}" is not trusted, so what it says of its tools does not count`,
