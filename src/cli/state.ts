@@ -19,7 +19,7 @@ import { join } from 'node:path';
 import { isForeign, OTHERS } from '../base/system.ts';
 import { ParleyError } from '../errors.ts';
 import { hideInUrl, type HostConfig } from '../host/index.ts';
-import { openStore, type Store } from '../store/index.ts';
+import { openStore, storeFiles, type Store } from '../store/index.ts';
 
 export interface State {
   /** Opens the store; who opened it closes it. */
@@ -28,6 +28,8 @@ export interface State {
   key(): Uint8Array;
   /** Where it is, without secrets. */
   readonly where: string;
+  /** The files of this machine that it is kept in. */
+  readonly files: readonly string[];
   /** For whom calls are made, and who answers: the name of this user. */
   readonly user: string;
 }
@@ -44,6 +46,7 @@ export function openState(stateDir: string, { records, limits = {} }: Pick<HostC
     key,
     open: () => openStore(address, { auditKey: key(), base: stateDir, limits }),
     where: hideInUrl(address),
+    files: storeFiles(address, stateDir),
     user: userName(),
   };
 }

@@ -161,7 +161,7 @@ export function openWorkspaceHost(
   wanted: readonly string[] | undefined,
   { route, approver = workspace.approver }: WorkspaceHostOptions,
 ): Host {
-  const { config, io, printer, state, signIns, logDir } = workspace;
+  const { config, io, printer, state, signIns, logDir, configFile } = workspace;
   const servers = wanted === undefined ? config.servers : config.servers.filter(({ name }) => wanted.includes(name));
   const host = openHost({
     config: { ...config, servers } satisfies HostConfig,
@@ -172,7 +172,7 @@ export function openWorkspaceHost(
     principal: state.user,
     route,
     said: liveSaid(workspace),
-    ownFolders: Object.values(ownFolders(io)),
+    ownFolders: [...Object.values(ownFolders(io)), ...state.files, ...(configFile === undefined ? [] : [configFile])],
     authorizer: (server) => signIns.authorizer(server),
     lock: readLock(workspace),
     ...(approver && { approver }),

@@ -3,6 +3,7 @@ export {
   openPostgresStore,
   openSqliteStore,
   openStore,
+  storeFiles,
   type OpenStoreOptions,
   type PostgresStoreOptions,
   type SqliteStoreOptions,

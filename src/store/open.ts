@@ -63,13 +63,19 @@ export async function openStore(address: string, options: OpenStoreOptions): Pro
   const { base = process.cwd(), ...rest } = options;
   if (address === 'memory:') return createMemoryStore(rest);
   if (/^postgres(ql)?:\/\//.test(address)) return openPostgresStore({ ...rest, ...schemaOf(address) });
+  const [file] = storeFiles(address, base);
+  if (file !== undefined) return openSqliteStore({ ...rest, file });
+  const message = 'A store is memory:, sqlite:FILE, a file, or postgres://user@host/database; the one given is none of these.';
+  throw new ParleyError('config-invalid', message);
+}
+
+/** The files of this machine that the store at an address is kept in, its database first; none of another kind of store. */
+export function storeFiles(address: string, base: string): readonly string[] {
   const file = address.replace(/^sqlite:/, '');
   // One letter is a drive.
-  if (file === '' || /^[a-z][a-z0-9+.-]+:/i.test(file)) {
-    const message = 'A store is memory:, sqlite:FILE, a file, or postgres://user@host/database; the one given is none of these.';
-    throw new ParleyError('config-invalid', message);
-  }
-  return openSqliteStore({ ...rest, file: resolve(base, file) });
+  if (file === '' || /^[a-z][a-z0-9+.-]+:/i.test(file)) return [];
+  const database = resolve(base, file);
+  return [database, ...['-wal', '-shm', '-journal'].map((end) => database + end)];
 }
 
 /** Takes the schema out of the address, where it is not the driver's. */

@@ -1,4 +1,5 @@
 // `parley policy …` and rules as a user meets them: real files, a real server, and the journal of calls that were made.
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createCliHome, type CliHome, type RunOptions } from '../support/cli.ts';
@@ -89,6 +90,19 @@ describe('a project', () => {
     expect(await explain('desk/read_it', 'text=lamp')).toBe('allow');
     expect(await explain('desk/read_it', 'text=secret')).toBe('deny');
     expect(await explain('desk/risky')).toBe('ask');
+  });
+});
+
+describe('a call', () => {
+  test('cannot name the file of --config, nor a store that stands elsewhere', async () => {
+    const file = configure({ allow: ['desk/*'] });
+    cli.write('parley.jsonc', { ...(JSON.parse(readFileSync(file, 'utf8')) as object), store: join(cli.project, 'mine.db') });
+    for (const text of ['parley.jsonc', file, 'mine.db', `rm ${join(cli.project, 'mine.db-wal')}`]) {
+      const called = await parley('call', 'desk/read_it', `text=${text}`);
+      expect(called).toMatchObject({ code: 6, stdout: '' });
+      expect(called.stderr).toContain("It names what is Parley's own");
+    }
+    expect(await parley('call', 'desk/read_it', 'text=other.jsonc')).toMatchObject({ code: 0 });
   });
 });
 

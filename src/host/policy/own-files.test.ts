@@ -75,6 +75,15 @@ it('a long text is a place only when what is left of it without its steps is non
   expect(find('files', { data: `/9j/${'4AAQ/'.repeat(200_000)}` })).toBeUndefined();
 });
 
+it('a file can be Parley’s own by itself, and nothing beside it is', () => {
+  const file = join(project, 'rules.jsonc');
+  writeFileSync(file, '{}');
+  linkSync(file, join(project, 'same.jsonc'));
+  const ofFile = createOwnFiles([file], { ...LOCAL_PLACES, home, workingDirectory: () => project });
+  for (const path of [file, 'rules.jsonc', 'same.jsonc', `tee ${file}`]) expect(ofFile('files', { path })).toBeDefined();
+  for (const path of [project, 'notes.txt', `${file}2`]) expect(ofFile('files', { path })).toBeUndefined();
+});
+
 it('the words of a text are all read, however many there are', () => {
   const words = Array.from({ length: 100 }, (_, at) => `/tmp/parley${String(at)}`).join(' ');
   expect(find('files', { command: `rm ${words}` })).toBeUndefined();

@@ -1,5 +1,5 @@
-// Parley's own folders: no call may name what is in them, whatever a rule allows. Whoever could write there would allow himself
-// everything; whoever could read there has the sign-ins and the key of the audit.
+// Parley's own folders and files: no call may name them or what is in them, whatever a rule allows. Whoever could write there would
+// allow himself everything; whoever could read there has the sign-ins and the key of the audit.
 import { lstatSync, readdirSync, statSync } from 'node:fs';
 import { basename, isAbsolute, join, resolve } from 'node:path';
 import type { JsonObject } from '../../jsonrpc/index.ts';
@@ -105,7 +105,8 @@ function filesIn(folder: string): readonly string[] {
   try {
     return readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name));
   } catch {
-    return [];
+    // It may be a file by itself.
+    return [folder];
   }
 }
 
