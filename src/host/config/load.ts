@@ -9,7 +9,12 @@ import { readSections } from './sections.ts';
 import { DEFAULT_SETTINGS, settingsFromEnvironment } from './settings.ts';
 import type { HostConfig } from './shape.ts';
 
-export interface LoadOptions extends Partial<Standpoint> {
+export interface LoadOptions extends Partial<Omit<Standpoint, 'machineFile'>> {
+  /**
+   * An absolute path in the place of the administrator's file, or false for none: for a program that answers for its own policy. Default:
+   * the file that the administrator of this system has for everybody, which the `parley` command always reads.
+   */
+  readonly machineFile?: string | false;
   /** Reads this file alone, beside the administrator's, as the user's own word: it may hold everything a Parley file may. Relative to `cwd`. */
   readonly configFile?: string;
   /** More of the same from the command line, in the shape of a Parley file; it prevails over every file but the administrator's. */
@@ -32,7 +37,7 @@ export interface Loaded {
  */
 export function loadConfig(options: LoadOptions = {}): Loaded {
   const { cwd = process.cwd(), env = process.env, home = homedir(), machineFile, configFile, extra } = options;
-  const paths = configPaths({ cwd, env, home, ...(machineFile !== undefined && { machineFile }) });
+  const paths = configPaths({ cwd, env, home, ...(typeof machineFile === 'string' && { machineFile }) });
   const diagnostics: Diagnostic[] = [];
   const documents: Document[] = [];
   let complete = true;
@@ -47,7 +52,7 @@ export function loadConfig(options: LoadOptions = {}): Loaded {
     if (missing) diagnostics.push({ level: 'error', file: place.file, path: '', message: 'There is no such file.' });
     take(place, missing ? 'broken' : read);
   };
-  const machines = machinePlaces(paths);
+  const machines: DocumentPlace[] = machineFile === false ? [] : [{ file: paths.machineFile, scope: 'machine', form: 'parley' }];
   const users = places(paths, configFile === undefined ? undefined : resolve(cwd, configFile));
   machines.forEach(look);
   if (extra !== undefined) {
@@ -61,11 +66,6 @@ export function loadConfig(options: LoadOptions = {}): Loaded {
   const config = merge(documents.map(readSections), { ...DEFAULT_SETTINGS, ...fromEnvironment }, env);
   const rules = { ...config.rules, complete: config.rules.complete && complete };
   return { config: { ...config, rules }, diagnostics, paths, files: [...machines, ...users].map(({ file }) => file) };
-}
-
-/** The administrator's file, which is read whatever else is. */
-function machinePlaces({ machineFile }: ConfigPaths): DocumentPlace[] {
-  return machineFile === undefined ? [] : [{ file: machineFile, scope: 'machine', form: 'parley' }];
 }
 
 /** Files in the order in which they win names. */

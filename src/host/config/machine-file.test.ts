@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { decide, readRules, type CallQuestion } from '../policy/index.ts';
 import { createIntent } from '../approval/index.ts';
 import { createWorkspace, type Workspace } from './fixtures/workspace.ts';
-import { configPaths, type Loaded, type LoadOptions } from './index.ts';
+import { configPaths, ownFolders, type Loaded, type LoadOptions } from './index.ts';
 import { machineFileOf } from './machine-file.ts';
 
 const IS_ROOT = process.getuid?.() === 0;
@@ -259,6 +259,7 @@ describe('the place of the file', () => {
     const { project: cwd, home } = createWorkspace();
     const env = { XDG_CONFIG_HOME: '/c', XDG_CONFIG_DIRS: '/c', ProgramData: '/c', ProgramFiles: '/c' };
     expect(configPaths({ cwd, env, home }).machineFile).toBe(machineFileOf(process.platform));
+    expect(Object.values(ownFolders({ env, home }))).toContain(dirname(machineFileOf(process.platform)));
   });
 
   it('is for a program to choose, or to do without', () => {
@@ -267,6 +268,5 @@ describe('the place of the file', () => {
     const loaded = workspace.load({ machineFile: false });
     expect(decided(loaded, 'read').verdict).toBe('allow');
     expect(loaded.files).not.toContain(workspace.machineFile);
-    expect(loaded.paths).not.toHaveProperty('machineFile');
   });
 });

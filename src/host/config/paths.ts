@@ -9,11 +9,8 @@ export interface Standpoint {
   readonly cwd: string;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly home: string;
-  /**
-   * An absolute path in the place of the administrator's file, or false for none: for a program that answers for its own policy. Default:
-   * the file that the administrator of this system has for all, which the `parley` command always reads.
-   */
-  readonly machineFile?: string | false;
+  /** The administrator's file. Default: where this system keeps such files. */
+  readonly machineFile?: string;
 }
 
 /** All absolute. None needs to exist. */
@@ -28,8 +25,8 @@ export interface ConfigPaths {
   readonly userFile: string;
   /** The user's private settings for this project. Below the user's configuration, so that no repository can ship it. */
   readonly localFile: string;
-  /** The administrator's, for every user: `/etc/parley/parley.jsonc`, or where the system keeps such files. Absent: none is read. */
-  readonly machineFile?: string;
+  /** The administrator's, for every user: `/etc/parley/parley.jsonc`, or where the system keeps such files. */
+  readonly machineFile: string;
   readonly stateDir: string;
   readonly cacheDir: string;
 }
@@ -44,13 +41,13 @@ export function configPaths({ cwd, env, home, machineFile = machineFileOf(proces
     projectFile: join(root, '.parley', 'parley.jsonc'),
     userFile: join(config, 'parley.jsonc'),
     localFile: join(config, 'projects', `${localName(root)}.jsonc`),
-    ...(machineFile !== false && { machineFile: resolve(machineFile) }),
+    machineFile,
     stateDir,
     cacheDir,
   };
 }
 
-/** Where Parley keeps what is the user's, and no server's. */
+/** Where Parley keeps what is the user's or the administrator's, and no server's. */
 export function ownFolders({ env, home }: Pick<Standpoint, 'env' | 'home'>) {
   const base = (variable: string, ...fallback: string[]) => {
     const value = env[variable];
@@ -60,6 +57,7 @@ export function ownFolders({ env, home }: Pick<Standpoint, 'env' | 'home'>) {
     config: base('XDG_CONFIG_HOME', '.config'),
     stateDir: base('XDG_STATE_HOME', '.local', 'state'),
     cacheDir: base('XDG_CACHE_HOME', '.cache'),
+    machine: dirname(machineFileOf(process.platform)),
   };
 }
 
