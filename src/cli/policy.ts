@@ -57,7 +57,7 @@ export function decisionAsJson({ verdict, because, rule }: Decision) {
 
 /** A rule for `--json`. */
 export function ruleAsJson({ effect, text: written, source }: PolicyRule) {
-  return { effect, rule: written, file: source.file, key: source.key };
+  return { effect, rule: written, file: source.file, key: source.key, scope: source.scope };
 }
 
 /** A rule and where it stands. */

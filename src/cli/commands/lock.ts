@@ -121,7 +121,7 @@ async function withOffers(
   if (foreign !== undefined) {
     throw new ParleyError(
       'usage',
-      `Server "${foreign.name}" is your own (${foreign.source.scope}); parley.lock is for those that the project defines.`,
+      `Server "${foreign.name}" is no project's (${foreign.source.scope}); parley.lock is for those that the project defines.`,
     );
   }
   if (wanted.length === 0)

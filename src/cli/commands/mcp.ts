@@ -149,7 +149,9 @@ async function list(workspace: Workspace, connect: boolean): Promise<number> {
       text: () =>
         described.length === 0
           ? 'No servers are configured. Add one with `parley mcp add`.'
-          : columns(described.map((server) => [server.name, server.enabled ? '' : 'disabled', target(server)])),
+          : columns(
+              described.map((server) => [server.name, server.enabled ? '' : 'disabled', target(server), server.source.scope]),
+            ),
     });
     return exitCode.ok;
   }
@@ -163,11 +165,12 @@ async function list(workspace: Workspace, connect: boolean): Promise<number> {
         status.state.type === 'ready' ? '✓' : '✗',
         status.name,
         target(describeServer(status.definition)),
+        status.definition.source.scope,
         status.state.type === 'ready'
           ? [sayState(status), offers || 'offers nothing', saySandbox(status, 'short') ?? []].flat().join(', ')
           : sayState(status),
       ]),
-      ...disabled.map((server) => ['-', server.name, target(server), 'disabled']),
+      ...disabled.map((server) => ['-', server.name, target(server), server.source.scope, 'disabled']),
     ];
     const servers = [
       ...rows.map(({ status }) => ({ ...describeServer(status.definition), ...stateJson(status), ...sandboxJson(status) })),
@@ -177,7 +180,7 @@ async function list(workspace: Workspace, connect: boolean): Promise<number> {
       json: { servers },
       ndjson: () => servers,
       text: () => `${columns(table)}\n${ready}/${rows.length} connected`,
-      markdown: () => markdownTable([['', 'server', 'target', 'state'], ...table]),
+      markdown: () => markdownTable([['', 'server', 'target', 'scope', 'state'], ...table]),
     });
     return exitCode.ok;
   });
@@ -276,6 +279,12 @@ function place({ paths, configFile }: Workspace, scope: string): EditPlace {
       `--config names ${configFile}, which is edited by hand. Leave it out to change your own settings.`,
     );
   }
+  if (scope === 'machine') {
+    throw new ParleyError(
+      'usage',
+      `${paths.machineFile} is the administrator's: it is edited as such, by hand. Use local, project or user.`,
+    );
+  }
   if (scope !== 'local' && scope !== 'project' && scope !== 'user') {
     throw new ParleyError('usage', `There is no scope "${scope}". Use local, project or user.`);
   }
@@ -364,6 +373,7 @@ function say({ printer }: Workspace, diagnostics: readonly Diagnostic[]): void {
 function scopeOf(workspace: Workspace, name: string): string {
   const { paths, diagnostics } = workspace;
   const scopes: Readonly<Record<string, Scope>> = {
+    [paths.machineFile]: 'machine',
     [paths.mcpFile]: 'project',
     [paths.userFile]: 'user',
     [paths.localFile]: 'local',
@@ -393,7 +403,7 @@ async function trust(workspace: Workspace, name: string, digest: string | undefi
   const json = { name, digest: launch, launch: facts };
   const isOwn = server.source.scope !== 'project';
   if (isOwn || before?.digest === launch) {
-    const because = isOwn ? `: it is your own (${server.source.scope})` : '';
+    const because = isOwn ? `: it is no project's (${server.source.scope})` : '';
     printer.result({ json: { ...json, trusted: true }, text: () => `Server "${name}" may be started as it is${because}.` });
     return exitCode.ok;
   }

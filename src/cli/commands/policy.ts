@@ -68,14 +68,15 @@ function check(workspace: Workspace): number {
   // What is said of a file is said already, on standard error.
   const broken = problems.length > 0;
   const unnamed = unknownServers(rules, config);
+  const machines = rules.filter(({ source }) => source.scope === 'machine').length;
   const files = diagnostics.filter(isAboutRules).map(({ level, file, path, message }) => ({ level, file, key: path, message }));
   printer.result({
-    json: { ok: !broken, problems, files, notices: unnamed, rules: rules.length },
+    json: { ok: !broken, problems, files, notices: unnamed, rules: rules.length, machineRules: machines },
     text: () =>
       [
         ...problems,
         ...unnamed,
-        `${rules.length} ${rules.length === 1 ? 'rule' : 'rules'}, ${broken ? 'and nothing may run' : 'in order'}.`,
+        `${rules.length} ${rules.length === 1 ? 'rule' : 'rules'}, ${machines > 0 ? `${machines} of them the machine's, ` : ''}${broken ? 'and nothing may run' : 'in order'}.`,
       ].join('\n'),
   });
   return broken ? exitCode.negative : exitCode.ok;
