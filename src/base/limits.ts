@@ -174,14 +174,14 @@ export const LIMITS = {
     default: 100,
     ceiling: 10_000,
     unit: 'a second',
-    what: 'Notifications of one kind, after a burst of twice as many.',
+    what: 'Notifications of one kind, and reports of one fault, after a burst of twice as many.',
     breach: 'The rest is dropped and counted.',
   },
   maxFloodPerSecond: {
     default: 1_000,
     ceiling: 100_000,
     unit: 'a second',
-    what: 'Notifications of all kinds, in each of ten seconds in a row.',
+    what: 'Messages of all kinds that answer nothing, in each of ten seconds in a row.',
     breach: 'The line ends.',
   },
   maxProgress: {

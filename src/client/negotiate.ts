@@ -316,6 +316,7 @@ async function openLine(transport: Transport, options: NegotiateOptions): Promis
     ...options.limits,
     conventions: mcpConventions,
     clock: options.clock,
+    asks: 'seldom',
     ...(options.callTimeoutMs !== undefined && { timeoutMs: options.callTimeoutMs }),
     ...(options.maxCallMs !== undefined && { maxMs: options.maxCallMs }),
     onRequest(request, context) {

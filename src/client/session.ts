@@ -174,6 +174,7 @@ export class LiveSession implements Session {
   readonly #changes = new Map<string, number>();
   readonly #logs: Rate;
   #logsDropped = 0;
+  #requestsDropped = 0;
   #logLevel: LoggingLevel | undefined;
 
   constructor(negotiated: Negotiated, options: SessionOptions) {
@@ -485,8 +486,7 @@ export class LiveSession implements Session {
 
   async #answer(request: Request, context: RequestContext): Promise<JsonObject | undefined> {
     if (this.#dialect.serverAsks === 'rounds') {
-      const message = 'The server sent a request, which its revision does not allow; it was dropped.';
-      this.#source.emit({ type: 'problem', problem: { kind: 'malformed', message } });
+      this.#dropRequest();
       return undefined;
     }
     if (request.method === method.ping) return {};
@@ -513,6 +513,13 @@ export class LiveSession implements Session {
     } else {
       this.#source.emit({ type: 'notification', message });
     }
+  }
+
+  /** That a server asks where it may not is said once. */
+  #dropRequest(): void {
+    if (this.#requestsDropped++ > 0) return;
+    const message = 'The server sent a request, which its revision does not allow; it was dropped.';
+    this.#source.emit({ type: 'problem', problem: { kind: 'malformed', message } });
   }
 
   /** A server that logs without end is heard now and then; that not all of it is heard is said once. */

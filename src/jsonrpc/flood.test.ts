@@ -3,12 +3,12 @@ import { isParleyError, type RpcError } from '../errors.ts';
 import { createFakeClock, createScriptedLine } from '../testing/index.ts';
 import type { Problem } from './channel.ts';
 import { conventions, progress } from './fixtures/conventions.ts';
-import { createPeer, type Peer, type PeerLimits } from './peer.ts';
+import { createPeer, type Peer, type PeerOptions } from './peer.ts';
 
 let peer: Peer | undefined;
 afterEach(() => peer?.close());
 
-function start(limits: PeerLimits = {}) {
+function start(options: Partial<PeerOptions> = {}) {
   const clock = createFakeClock();
   const line = createScriptedLine();
   const heard: string[] = [];
@@ -18,7 +18,7 @@ function start(limits: PeerLimits = {}) {
     clock,
     onNotification: ({ method }) => heard.push(method),
     onProblem: (problem) => problems.push(problem),
-    ...limits,
+    ...options,
   });
   const tell = (method: string, times = 1) => {
     for (let time = 0; time < times; time++) line.deliver({ jsonrpc: '2.0', method });
@@ -73,6 +73,52 @@ describe('notifications', () => {
     expect(peer.inFlight).toBe(0);
     tell('a');
     expect(peer.stats.flooded).toBeGreaterThan(0);
+  });
+});
+
+describe('what answers nothing', () => {
+  const junk = {
+    'replies to nobody': { jsonrpc: '2.0', id: 987_654, result: {} },
+    'errors of nobody': { jsonrpc: '2.0', id: null, error: { code: -32000, message: 'no' } },
+    'messages that are none': { jsonrpc: '2.0', method: 5 },
+    'requests of one that has none to make': { jsonrpc: '2.0', id: 'mine', method: 'ping' },
+  };
+
+  test.each(Object.entries(junk))(
+    'and is %s ends the line after ten seconds, too, and few words are lost on it',
+    async (_, message) => {
+      const { peer, clock, line, problems } = start({ asks: 'seldom' });
+      for (let second = 0; second < 10; second++) {
+        clock.advance(1_000);
+        for (let time = 0; time < 1_001; time++) line.deliver(message);
+      }
+      expect(problems.length).toBeLessThan(1_300);
+      clock.advance(1_000);
+      line.deliver(message);
+      await expect(peer.ended).resolves.toMatchObject({
+        by: 'lost',
+        error: { code: 'limit', details: { limit: 'maxFloodPerSecond', allowed: 1_000 } },
+      });
+    },
+  );
+
+  test('is not what a client asks a server, however often', async () => {
+    const { peer, clock, line } = start();
+    for (let second = 0; second < 12; second++) {
+      clock.advance(1_000);
+      for (let time = 0; time < 2_000; time++) line.deliver({ jsonrpc: '2.0', id: second * 2_000 + time, method: 'ping' });
+    }
+    expect(line.sent).toHaveLength(24_000);
+    expect(await Promise.race([peer.ended, Promise.resolve('open')])).toBe('open');
+  });
+
+  test('is what a line reports as well', async () => {
+    const { peer, clock, line } = start();
+    for (let second = 0; second < 11; second++) {
+      clock.advance(1_000);
+      for (let time = 0; time < 1_001; time++) line.problem({ kind: 'noise', message: 'A line that is not MCP was skipped.' });
+    }
+    await expect(peer.ended).resolves.toMatchObject({ by: 'lost', error: { code: 'limit' } });
   });
 });
 

@@ -33,7 +33,7 @@ export class Flood {
     return rate.take();
   }
 
-  /** Counts a notification of any kind. Returns how many came in this second when that was too many for ten seconds in a row. */
+  /** Counts a message that answers nothing. Returns how many came in this second when that was too many for ten seconds in a row. */
   count(): number | undefined {
     const second = Math.floor(this.#clock.now() / 1_000);
     if (second !== this.#second) {

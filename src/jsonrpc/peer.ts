@@ -55,6 +55,8 @@ export interface PeerOptions extends PeerLimits {
   /** Milliseconds a request waits when its own options do not say. Defaults 60,000 and 600,000. */
   readonly timeoutMs?: number;
   readonly maxMs?: number;
+  /** Whether to ask is what the peer is there for, as a client is, or counts as one more thing it says by itself. Default `freely`. */
+  readonly asks?: 'freely' | 'seldom';
 }
 
 export type RequestHandler = (
@@ -137,6 +139,7 @@ class LinePeer implements Peer {
   readonly #maxInFlight: number;
   readonly #timeoutMs: number;
   readonly #maxMs: number;
+  readonly #asks: 'freely' | 'seldom';
   #nextId = 1;
   #ending: Ending | undefined;
   #resolveEnded!: (ending: Ending) => void;
@@ -150,6 +153,7 @@ class LinePeer implements Peer {
     this.#maxInFlight = limitOf('maxInFlight', options.maxInFlight);
     this.#timeoutMs = options.timeoutMs ?? 60_000;
     this.#maxMs = options.maxMs ?? 600_000;
+    this.#asks = options.asks ?? 'freely';
     this.ended = new Promise((resolve) => (this.#resolveEnded = resolve));
     channel.start({
       message: (value, origin) => this.#receive(value, origin),
@@ -296,9 +300,9 @@ class LinePeer implements Peer {
     const entry = meant === undefined ? undefined : this.#pending.take(meant);
     if (entry !== undefined) entry.reject(bounded(error));
     else if (id !== undefined) this.#countUnused(id);
-    else {
+    else if (!this.#floods()) {
       this.stats.unknown++;
-      this.#options.onProblem?.({
+      this.#report({
         kind: 'malformed',
         message: 'An error without an id arrived; it belongs to no request.',
         excerpt: error.message.slice(0, 200),
@@ -308,8 +312,7 @@ class LinePeer implements Peer {
 
   #receiveNotification(notification: Notification, origin: Origin | undefined): void {
     const { conventions, onNotification } = this.#options;
-    const flood = this.#flood.count();
-    if (flood !== undefined) return this.#cutOff(flood);
+    if (this.#floods()) return;
     const progress = conventions.progress(notification);
     if (progress !== undefined) {
       const used = this.#pending.progress(progress.token as RequestId, progress.progress);
@@ -326,21 +329,30 @@ class LinePeer implements Peer {
     onNotification?.(notification, origin);
   }
 
-  /** Drops a notification that came too fast; the first one is reported. */
+  /** Reports what is wrong with something that arrived, unless that happens too often. */
+  #report(problem: Problem): void {
+    if (this.#flood.admits(problem.kind)) this.#options.onProblem?.(problem);
+    else this.#drown();
+  }
+
+  /** Drops a notification or a report that came too fast; the first one is reported. */
   #drown(): void {
     if (this.stats.flooded++ > 0) return;
     const allowed = limitOf('maxNotificationsPerSecond', this.#options.maxNotificationsPerSecond);
-    const what = `More than ${String(allowed)} notifications of one kind came within a second; what is too much is dropped.`;
+    const what = `More than ${String(allowed)} notifications or faults of one kind came within a second; what is too much is dropped.`;
     const breach = overLimit('maxNotificationsPerSecond', allowed + 1, what, allowed);
     this.#options.onProblem?.({ kind: 'oversized', message: breach.message, breach });
   }
 
-  /** Ends the line to a peer that does not stop. */
-  #cutOff(observed: number): void {
+  /** Counts a message that answers nothing. True, and the line over, when the peer does not stop. */
+  #floods(): boolean {
+    const observed = this.#flood.count();
+    if (observed === undefined) return false;
     const allowed = limitOf('maxFloodPerSecond', this.#options.maxFloodPerSecond);
-    const what = `The peer sent more than ${String(allowed)} notifications a second for ten seconds and was cut off.`;
+    const what = `The peer sent more than ${String(allowed)} messages a second that answer nothing, for ten seconds, and was cut off.`;
     this.#end({ by: 'lost', error: overLimit('maxFloodPerSecond', observed, what, allowed) });
     void this.#channel.close();
+    return true;
   }
 
   /** Allowed by 2025-03-26 only, but harmless to read in any revision. Each item stands for itself. */
@@ -350,7 +362,7 @@ class LinePeer implements Peer {
       else this.#receive(item, origin);
     }
     if (items.length > MAX_BATCH) {
-      this.#options.onProblem?.({
+      this.#report({
         kind: 'oversized',
         message: `A batch of ${items.length} messages arrived; those after the first ${MAX_BATCH} were dropped.`,
       });
@@ -358,8 +370,9 @@ class LinePeer implements Peer {
   }
 
   #receiveInvalid({ why, id, asks }: Omit<Invalid, 'kind'>, origin: Origin | undefined): void {
+    if (this.#floods()) return;
     this.stats.invalid++;
-    this.#options.onProblem?.({ kind: 'malformed', message: `A message that is not JSON-RPC was dropped: ${why}.` });
+    this.#report({ kind: 'malformed', message: `A message that is not JSON-RPC was dropped: ${why}.` });
     if (asks) {
       // Only under its own id: that of the stream is ours, and may be one of theirs as well.
       if (id !== undefined) {
@@ -373,12 +386,14 @@ class LinePeer implements Peer {
   }
 
   #countUnused(id: RequestId): void {
+    if (this.#floods()) return;
     if (this.#pending.wasForgotten(id)) this.stats.stale++;
     else if (typeof id === 'number' && id >= 1 && id < this.#nextId) this.stats.duplicate++;
     else this.stats.unknown++;
   }
 
   #answer(request: Request, origin: Origin | undefined): void {
+    if (this.#asks === 'seldom' && this.#floods()) return;
     const { onRequest } = this.#options;
     const refuse = (code: number, message: string) => this.#reply({ jsonrpc: '2.0', id: request.id, error: { code, message } });
     if (onRequest === undefined) return refuse(rpcCode.methodNotFound, 'Method not found');
@@ -417,12 +432,13 @@ class LinePeer implements Peer {
   #reply(message: Message): void {
     if (this.#ending !== undefined) return;
     this.#send(message).catch((error: unknown) => {
-      this.#problem({ kind: 'undelivered', message: `An answer could not be delivered: ${asFault(error, 'unknown').message}` });
+      this.#report({ kind: 'undelivered', message: `An answer could not be delivered: ${asFault(error, 'unknown').message}` });
     });
   }
 
   #problem(problem: Problem): void {
-    this.#options.onProblem?.(problem);
+    if (this.#ending !== undefined || this.#floods()) return;
+    this.#report(problem);
     const entry = problem.requestId === undefined ? undefined : this.#pending.take(problem.requestId);
     entry?.reject(
       problem.breach ?? new ParleyError(problem.kind === 'oversized' ? 'limit' : 'protocol-violation', problem.message),
