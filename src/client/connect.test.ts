@@ -51,6 +51,23 @@ describe('connecting', () => {
     },
   );
 
+  it('hears what a server said before anybody listened', async () => {
+    const line = createScriptedLine();
+    line.deliver({ jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data: 'early' } });
+    line.deliver({ jsonrpc: '2.0', id: 'p', method: 'ping' });
+    line.problem({ kind: 'noise', message: 'A line that is not MCP was skipped.' });
+    const connected = connect({ kind: 'memory', target: 'early', open: async () => line.channel });
+    const sent = [await line.next(), await line.next()] as { id: number; method?: string }[];
+    const probe = sent.find(({ method }) => method === 'server/discover');
+    line.deliver({ jsonrpc: '2.0', id: probe?.id, result: { supportedVersions: ['2026-07-28'], capabilities: {} } });
+    const session = await connected;
+    const news: string[] = [];
+    session.news.subscribe(({ type }) => news.push(type));
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(news).toEqual(['log', 'problem']);
+    await session.close();
+  });
+
   it('starts a server again that dies of the probe, and greets it the way it knows', async () => {
     const server = script((request) => (request.method === 'initialize' ? handshake() : 'die'));
     const session = await connect(server);

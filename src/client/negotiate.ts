@@ -308,8 +308,10 @@ async function isOver(line: Line): Promise<boolean> {
 async function openLine(transport: Transport, options: NegotiateOptions): Promise<Line> {
   const channel = await transport.open({ signal: options.signal });
   const early: Line['early'] = [];
+  // What came before anybody listened is told while the peer is being made.
+  let line: Line | undefined;
   const later = (act: (holder: LineHolder) => void) => {
-    if (line.holder !== undefined && line.caughtUp) act(line.holder);
+    if (line?.holder !== undefined && line.caughtUp) act(line.holder);
     else if (early.length < MAX_EARLY) early.push(act);
   };
   const peer = createPeer(channel, {
@@ -320,19 +322,18 @@ async function openLine(transport: Transport, options: NegotiateOptions): Promis
     ...(options.callTimeoutMs !== undefined && { timeoutMs: options.callTimeoutMs }),
     ...(options.maxCallMs !== undefined && { maxMs: options.maxCallMs }),
     onRequest(request, context) {
-      if (line.holder !== undefined) return line.holder.request(request, context);
+      if (line?.holder !== undefined) return line.holder.request(request, context);
       // A server may ping before it has answered initialize (2025-11-25, lifecycle).
       if (request.method === method.ping) return {};
       throw new RpcError(-32601, 'Method not found');
     },
     onNotification: (message, origin) => later((holder) => holder.notification(message, origin)),
     onProblem(problem) {
-      if (line.holder === undefined) options.onProblem?.(problem);
+      if (line?.holder === undefined) options.onProblem?.(problem);
       later((holder) => holder.problem(problem));
     },
   });
-  const line: Line = { channel, peer, holder: undefined, caughtUp: false, early };
-  return line;
+  return (line = { channel, peer, holder: undefined, caughtUp: false, early });
 }
 
 /**
