@@ -6,7 +6,16 @@ import { ParleyError } from '../errors.ts';
 import type { JsonObject } from '../jsonrpc/index.ts';
 import { CHAIN_START, link, seal, type ChainEnd } from './audit-chain.ts';
 import { createFacts, mostBytes } from './facts.ts';
-import { DEFAULT_ROWS, expiredEntry, MAX_CACHED, OPEN_STATES, revokedEntry, taken, tooManyPending } from './rules.ts';
+import {
+  DEFAULT_ROWS,
+  expiredEntry,
+  MAX_CACHED,
+  OPEN_STATES,
+  revokedEntry,
+  taken,
+  tooManyPending,
+  withdrawnEntry,
+} from './rules.ts';
 import type {
   Approval,
   AuditEntry,
@@ -219,6 +228,8 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
         for (const grant of ended) {
           append(revokedEntry(grant, why, now()));
           grants.delete(grant.id);
+          const given = approvals.get(grant.approval?.id ?? '');
+          if (given?.state === 'approved') setApproval({ ...given, state: 'cancelled' }, withdrawnEntry(grant, why, now()));
         }
         if (ended.length > 0) changes.emit('grants');
         return ended.length;

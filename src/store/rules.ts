@@ -26,6 +26,12 @@ export function revokedEntry({ id, principal, serverName, tool }: Grant, why: st
   return { at, kind: 'grant', body: { revoked: id, principal, serverName, tool, why } };
 }
 
+/** A ticket whose approval went with the grant that was given with it. */
+export function withdrawnEntry({ approval, principal, serverName, tool }: Grant, why: string, at: number): AuditEntry {
+  const body = { approval: approval?.id ?? '', state: 'cancelled', principal, serverName, tool, why };
+  return { at, kind: 'approval', body };
+}
+
 /** A call whose process is gone. */
 export function unknownCallEntry({ id, principal, run, serverName, tool }: JournalRecord, at: number): AuditEntry {
   return { at, kind: 'outcome', body: { call: id, state: 'unknown', outcome: OWNER_GONE, principal, run, serverName, tool } };

@@ -98,6 +98,8 @@ export interface Grant {
   /** Where it was given: `terminal`, `cli`, … */
   readonly channel: string;
   readonly at: number;
+  /** The ticket it was given with, and the digest of that one's arguments. */
+  readonly approval?: { readonly id: string; readonly argsDigest: string };
 }
 
 /** Which grants are meant: those that have every member given here. */
@@ -116,7 +118,10 @@ export interface GrantTable {
   add(grant: Grant, audit: AuditEntry): Promise<void>;
   /** Takes one use; false when the grant is no longer in force, and then it must not be used. */
   use(id: string): Promise<boolean>;
-  /** Ends those meant, except such as have the digest `keep`; resolves with how many. */
+  /**
+   * Ends those meant, except such as have the digest `keep`; resolves with how many. Tickets they were given with are cancelled where
+   * their call was not made yet.
+   */
   revoke(filter: GrantFilter, options: { readonly why: string; readonly keep?: string }): Promise<number>;
 }
 
@@ -156,7 +161,7 @@ export interface ApprovalTicket {
   readonly shown: JsonObject;
   readonly because: string;
   readonly createdAt: number;
-  /** Undecided then, it is denied. */
+  /** Undecided then, it is denied; approved and not dispatched by then, it is asked anew. */
   readonly expiresAt: number;
 }
 
@@ -181,6 +186,8 @@ export interface ApprovalDecision {
   readonly editedArgs?: JsonObject;
   /** What is allowed from now on, with the approval. */
   readonly grant?: Grant;
+  /** Until when the approval counts, where that is before the ticket's own end. */
+  readonly expiresAt?: number;
 }
 
 export interface ApprovalTable {

@@ -285,6 +285,27 @@ describe.each(PLACES)('a store in $name', ({ place, lasts }) => {
       expect(records.map(({ body }) => body['revoked']).sort()).toEqual(old.map(({ id }) => id).sort());
     });
 
+    test('that are taken back take the tickets along that they were given with, where those were not made use of', async () => {
+      const [unused, begun, refused] = [ticket(), ticket(), ticket()];
+      for (const each of [unused, begun, refused]) {
+        const { id } = each;
+        await store.approvals.open(each, note('asked'));
+        const given = grant({ approval: { id, argsDigest: 'digest' } });
+        await store.approvals.decide(id, { ...approve, grant: given, expiresAt: FUTURE - 5 }, note('yes'));
+      }
+      await store.approvals.claim(begun.id);
+      expect(await store.approvals.get(unused.id)).toMatchObject({ state: 'approved', expiresAt: FUTURE - 5 });
+      expect(await store.grants.revoke({}, { why: 'asked' })).toBe(3);
+      expect(await store.approvals.get(unused.id)).toMatchObject({ state: 'cancelled' });
+      expect(await store.approvals.get(begun.id)).toMatchObject({ state: 'dispatching' });
+      expect(await store.approvals.claim(unused.id)).toBe(false);
+      const withdrawn = (await store.audit.read()).filter(({ body }) => body['state'] === 'cancelled');
+      expect(withdrawn.map(({ kind, body }) => [kind, body['why'], body['approval']])).toEqual(
+        expect.arrayContaining([unused, refused].map(({ id }) => ['approval', 'asked', id])),
+      );
+      expect(withdrawn).toHaveLength(2);
+    });
+
     test('have ids of their own', async () => {
       const one = grant();
       await store.grants.add(one, note());
@@ -359,6 +380,7 @@ describe.each(PLACES)('a store in $name', ({ place, lasts }) => {
       for (const each of [asked, other]) await store.approvals.open(each, note('asked'));
       await store.approvals.decide(asked.id, { ...approve, grant: given }, note('yes'));
       expect(await store.grants.active()).toEqual([given]);
+      expect((await store.approvals.get(asked.id))?.expiresAt).toBe(FUTURE);
       // Its id is taken.
       const twice = store.approvals.decide(other.id, { ...approve, grant: given }, note('yes'));
       await expect(twice).rejects.toMatchObject({ code: 'usage' });

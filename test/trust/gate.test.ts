@@ -10,6 +10,7 @@ import {
   type Approver,
   type HostEvent,
   type ToolOutcome,
+  type Verdict,
 } from '../../src/host/index.ts';
 import { createMemoryStore, type Approval, type AuditRecord, type Store } from '../../src/store/index.ts';
 import { createScene, SERVER, type Scene } from './fixtures/scene.ts';
@@ -281,6 +282,79 @@ describe('a parked call', () => {
     expect(await host.call('s/act', {})).toMatchObject({ by: 'parked' });
     expect(await store.approvals.get(id)).toMatchObject({ state: 'failed', outcome: 'expired' });
     expect(calls()).toEqual([]);
+  });
+});
+
+describe('a parked call that is allowed for longer', () => {
+  /** Parks the call, and answers its ticket. */
+  async function allowed(scope: 'run' | 'always' | 'until', now?: () => number): Promise<Approval> {
+    const host = await scene.host('2026-07-28', { store, approver: park(), run: 'run-1' });
+    await host.call('s/act', { text: 'x' });
+    const ticket = await waiting();
+    const pattern = { args: { '/text': { exact: 'x' } } };
+    const terms = { run: {}, always: { pattern }, until: { pattern, at: (now?.() ?? 0) + 1_000 } }[scope];
+    await answerTicket(store, ticket.id, { type: 'allow', scope, ...terms } as Verdict, now);
+    return ticket;
+  }
+
+  it.each(['run', 'always'] as const)(
+    '(%s) may be made no more when that is revoked, before its first call or after',
+    async (scope) => {
+      for (const made of [0, 1]) {
+        const { id } = await allowed(scope);
+        const host = await scene.host('2026-07-28', { store, approver: park(), run: 'run-1' });
+        for (let count = 0; count < made; count++) expect((await host.call('s/act', { text: 'x' })).type).toBe('ok');
+        expect(await store.approvals.get(id)).toMatchObject({ state: made === 0 ? 'approved' : 'failed' });
+        expect(await store.grants.revoke({}, { why: 'a test' })).toBe(1);
+        expect(await host.call('s/act', { text: 'x' })).toMatchObject({ type: 'denied', by: 'parked' });
+        expect(calls()).toHaveLength(made);
+        await answerTicket(store, (await waiting()).id, { type: 'deny', by: 'person' });
+      }
+    },
+  );
+
+  it('is not free once more in another run than it was allowed for', async () => {
+    await allowed('run');
+    const same = await scene.host('2026-07-28', { store, approver: park(), run: 'run-1' });
+    for (const text of ['y', 'x', 'x']) expect((await same.call('s/act', { text })).type).toBe('ok');
+    const other = await scene.host('2026-07-28', { store, approver: park(), run: 'run-2' });
+    expect(await other.call('s/act', { text: 'x' })).toMatchObject({ type: 'denied', by: 'parked' });
+    expect(calls()).toHaveLength(3);
+  });
+
+  it('can be made once in another run where nobody made it in its own', async () => {
+    const { id } = await allowed('run');
+    const other = await scene.host('2026-07-28', { store, approver: park(), run: 'run-2' });
+    expect((await other.call('s/act', { text: 'x' })).type).toBe('ok');
+    expect(await store.approvals.get(id)).toMatchObject({ state: 'done' });
+    expect(await other.call('s/act', { text: 'x' })).toMatchObject({ type: 'denied', by: 'parked' });
+  });
+
+  it('may be made no more when the time of that is over', async () => {
+    let now = Date.now();
+    await store.close();
+    store = createMemoryStore({ now: () => now });
+    const { id } = await allowed('until', () => now);
+    now += 1_001;
+    const approver = parkApprover({ store, waitMs: 0, now: () => now });
+    const host = await scene.host('2026-07-28', { store, approver });
+    expect(await host.call('s/act', { text: 'x' })).toMatchObject({ type: 'denied', by: 'parked' });
+    expect(await store.approvals.get(id)).toMatchObject({ state: 'failed', outcome: 'expired' });
+    expect(calls()).toEqual([]);
+  });
+
+  it('cannot have its arguments changed: what would be allowed is the call that was not', async () => {
+    const host = await scene.host('2026-07-28', { store, approver: park() });
+    await host.call('s/act', { text: 'rm' });
+    const { id } = await waiting();
+    const answer = { type: 'allow', args: { text: 'ls' } } as const;
+    const pattern = { args: { '/text': { exact: 'rm' } } };
+    for (const scope of [{ scope: 'run' }, { scope: 'always', pattern }] as const)
+      await expect(answerTicket(store, id, { ...answer, ...scope })).rejects.toMatchObject({ code: 'usage' });
+    const approver: Approver = { ask: async () => ({ ...answer, scope: 'always', pattern }) };
+    const other = await scene.host('2026-07-28', { store, approver, principal: 'bob' });
+    expect(textOf(await other.call('s/act', { text: 'rm' }))).toBe('did {"text":"ls"}');
+    expect(await store.grants.active()).toEqual([]);
   });
 });
 

@@ -73,7 +73,7 @@ it('A grant with uses is used up', async () => {
   const grants = createGrants(() => store);
   await store.grants.add({ ...grantFor(subjectOf(intent()), { type: 'run' }, GIVEN), usesLeft: 1 }, AUDIT);
   const [grant] = await grants.covering(intent());
-  expect(grant && (await grants.use(grant))).toBe(true);
-  expect(grant && (await grants.use(grant))).toBe(false);
+  expect(grant && (await grants.use(grant, intent()))).toBe(true);
+  expect(grant && (await grants.use(grant, intent()))).toBe(false);
   expect(await grants.covering(intent())).toEqual([]);
 });

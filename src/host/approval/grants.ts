@@ -1,6 +1,7 @@
 // What somebody allowed beyond one call. A grant is kept in the store and counts only for the server, definition, policy, principal
 // and arguments it was given for.
 import { randomUUID } from 'node:crypto';
+import { digest } from '../../base/index.ts';
 import type { Approval, Grant, Store } from '../../store/index.ts';
 import type { JsonObject } from '../../jsonrpc/index.ts';
 import type { CallIntent } from './intent.ts';
@@ -68,8 +69,11 @@ export function grantFor(
 export interface Grants {
   /** Those in force that cover this call, oldest first; those of a definition that has changed are ended. */
   covering(intent: CallIntent): Promise<readonly Grant[]>;
-  /** Takes a use where they are counted; false when the grant is in force no longer. */
-  use(grant: Grant): Promise<boolean>;
+  /**
+   * Takes a use for this call, where they are counted; false when the grant is in force no longer. A ticket that the grant was given with
+   * for the same call is used up by it: else that call could be made once more when the grant is over.
+   */
+  use(grant: Grant, intent: CallIntent): Promise<boolean>;
   /** Ends those of a tool whose definition changed or went away. Nothing is looked for before that is done. */
   revoke(serverName: string, tool: string): void;
 }
@@ -78,6 +82,8 @@ export interface Grants {
 export function createGrants(store: () => Store | Promise<Store>): Grants {
   const gone: { readonly serverName: string; readonly tool: string }[] = [];
   const why = 'The definition of the tool has changed.';
+  /** Tickets that allow nothing any more. */
+  const usedUp = new Set<string>();
   let ending: Promise<void> | undefined;
 
   async function endThose({ grants }: Store): Promise<void> {
@@ -99,10 +105,14 @@ export function createGrants(store: () => Store | Promise<Store>): Grants {
       }
       return found.filter((grant) => grantCovers(grant, intent));
     },
-    async use(grant) {
-      const { grants } = await store();
-      if (grant.usesLeft !== undefined) return grants.use(grant.id);
-      return (await grants.active({ id: grant.id })).length > 0;
+    async use({ id, usesLeft, approval }, intent) {
+      const { grants, approvals } = await store();
+      const inForce = usesLeft === undefined ? (await grants.active({ id })).length > 0 : await grants.use(id);
+      if (inForce && approval !== undefined && !usedUp.has(approval.id) && approval.argsDigest === digest(intent.args)) {
+        if (await approvals.claim(approval.id)) await approvals.finish(approval.id, { state: 'failed', outcome: 'granted' });
+        usedUp.add(approval.id);
+      }
+      return inForce;
     },
     revoke(serverName, tool) {
       gone.push({ serverName, tool });

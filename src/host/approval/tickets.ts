@@ -1,7 +1,7 @@
 // Questions as tickets in the store: whoever answers first, here or in another process, has decided. A ticket outlives the process
 // that asked; the same call, made again, finds it.
 import { randomUUID } from 'node:crypto';
-import { systemClock, type Clock } from '../../base/index.ts';
+import { digest, systemClock, type Clock } from '../../base/index.ts';
 import { abortError, type JsonObject } from '../../jsonrpc/index.ts';
 import type { Approval, ApprovalDecision, ApprovalTicket, AuditEntry, Grant, Store } from '../../store/index.ts';
 import { ParleyError } from '../../errors.ts';
@@ -74,6 +74,9 @@ export async function answerTicket(
   // What is made is what whoever asked still holds, under the digest of then.
   if (verdict.type === 'allow' && request.intent.digest !== ticket.intentDigest) {
     throw new ParleyError('denied', `What ${ticket.id} shows was changed after it was asked. It can be denied alone.`);
+  }
+  if (verdict.type === 'allow' && verdict.scope !== 'once' && verdict.args !== undefined) {
+    throw new ParleyError('usage', 'Arguments that were changed can be allowed once, and nothing for good with them.');
   }
   if (verdict.type === 'allow' && verdict.scope !== 'once' && termsOf(verdict, request) === undefined) {
     const only = request.widest === 'once' ? 'this one call' : 'this call, or the tool for this run,';
@@ -252,18 +255,16 @@ function toDecision(verdict: Verdict, request: ApprovalRequest, ticket: Approval
   }
   const terms = termsOf(verdict, request);
   const { args } = verdict;
-  return {
-    verdict: 'approve',
-    by: who,
-    channel,
-    ...(args && { editedArgs: args }),
-    ...(terms && { grant: grantFor(ticket, terms, { by: who, channel, at }) }),
-  };
+  const approved = { verdict: 'approve', by: who, channel, ...(args && { editedArgs: args }) } as const;
+  if (terms === undefined) return approved;
+  const approval = { id: ticket.id, argsDigest: digest(ticket.args) };
+  const grant = { ...grantFor(ticket, terms, { by: who, channel, at }), approval };
+  return { ...approved, grant, expiresAt: Math.min(ticket.expiresAt, grant.expiresAt ?? Infinity) };
 }
 
-/** What an approval allows beyond its call, as far as that was offered. */
+/** What an approval allows beyond its call, as far as that was offered: nothing like it where its arguments were changed. */
 function termsOf(verdict: Allowance, { widest, proposals = [] }: ApprovalRequest): GrantTerms | undefined {
-  if (verdict.scope === 'once' || widest === 'once') return undefined;
+  if (verdict.scope === 'once' || widest === 'once' || verdict.args !== undefined) return undefined;
   if (verdict.scope === 'run') return { type: 'run' };
   if (proposals.length === 0) return undefined;
   const { pattern } = verdict;

@@ -238,7 +238,7 @@ export function createGate(parts: GateParts): Gate {
     const { journal, audit, approvals } = store instanceof Promise ? await store : store;
     const { intent, by } = allowed;
     const ticket = ticketOf(by);
-    if (grant !== undefined && !(await parts.grants.use(grant))) return `What allowed it is over (${grant.id}).`;
+    if (grant !== undefined && !(await parts.grants.use(grant, intent))) return `What allowed it is over (${grant.id}).`;
     if (ticket !== undefined && !(await approvals.claim(ticket))) return `The call of ${ticket} was made already.`;
     try {
       if (intent.kind === 'tool') {

@@ -184,7 +184,7 @@ export function approvalOf(row: Selectable<Tables['approvals']>, facts: Facts): 
   const { state, decided_at, decision, dispatched_at, outcome } = row;
   return {
     ...facts.read<ApprovalTicket>(row.ticket),
-    ...(decision !== null && facts.read<Pick<Approval, 'decidedBy' | 'channel' | 'message' | 'editedArgs'>>(decision)),
+    ...(decision !== null && facts.read<Partial<Approval>>(decision)),
     ...(decided_at !== null && { decidedAt: decided_at }),
     ...(dispatched_at !== null && { dispatchedAt: dispatched_at }),
     ...(outcome !== null && { outcome: unescaped(outcome) }),

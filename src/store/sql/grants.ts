@@ -1,6 +1,6 @@
 // What was allowed beyond one call. A grant that is over is not kept: the audit knows of it.
 import type { ExpressionBuilder } from 'kysely';
-import { revokedEntry } from '../rules.ts';
+import { revokedEntry, withdrawnEntry } from '../rules.ts';
 import type { Grant, GrantFilter, GrantTable } from '../store.ts';
 import type { Session } from './engine.ts';
 import type { Facts } from '../facts.ts';
@@ -74,6 +74,18 @@ export function createGrantTable({ db, read, write, audited }: Transactions, fac
             if (gone.length === 0) continue;
             await tx.append(revokedEntry(grant, why, await tx.now()));
             count++;
+            if (grant.approval === undefined) continue;
+            const withdrawn = await tx.run(
+              db
+                .updateTable('approvals')
+                .set({ state: 'cancelled' })
+                .where('id', '=', key(grant.approval.id))
+                .where('state', '=', 'approved')
+                .returning('id'),
+            );
+            if (withdrawn.length === 0) continue;
+            await tx.append(withdrawnEntry(grant, why, await tx.now()));
+            tx.changed('approvals');
           }
           if (count > 0) tx.changed('grants');
           return count;
