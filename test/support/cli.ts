@@ -41,6 +41,8 @@ export interface RunOptions {
   /** True leaves standard input open after that, for what is typed. */
   readonly typing?: boolean;
   readonly cwd?: string;
+  /** Words that the command is put behind, as of a program that starts it elsewhere. */
+  readonly behind?: readonly string[];
   /** True for a command that sits at a terminal, where both streams come out as one. Needs `script` of util-linux. */
   readonly terminal?: boolean;
 }
@@ -72,12 +74,13 @@ export function createCliHome(): CliHome {
 
   const start = (
     args: readonly string[],
-    { env = {}, stdin = '', typing = false, cwd = project, terminal = false }: RunOptions = {},
+    { env = {}, stdin = '', typing = false, cwd = project, behind = [], terminal = false }: RunOptions = {},
   ) =>
     begin(args, {
       cwd,
       stdin,
       typing,
+      behind,
       terminal,
       env: { PATH: process.env['PATH'] ?? '', HOME: home, LANG: 'C.UTF-8', ...mark, ...env },
     });
@@ -105,7 +108,7 @@ export function createCliHome(): CliHome {
 }
 
 function begin(args: readonly string[], options: Required<RunOptions> & { readonly env: Record<string, string> }): Running {
-  const words = [process.execPath, BIN, ...args];
+  const words = [...options.behind, process.execPath, BIN, ...args];
   const quoted = words.map((word) => `'${word.replace(/'/g, `'\\''`)}'`).join(' ');
   const [command = '', ...rest] = options.terminal ? ['script', '-qec', quoted, '/dev/null'] : words;
   const child = spawn(command, rest, { cwd: options.cwd, env: options.env, stdio: 'pipe' });
