@@ -301,9 +301,13 @@ describe('an HTTP line', () => {
     const before = process.env['NODE_TLS_REJECT_UNAUTHORIZED'];
     process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0';
     try {
-      for (const url of [plain.url, tls]) {
+      for (const [url, why] of [
+        [plain.url, 'does not speak TLS (EPROTO). Check the port; where the server has no TLS, its URL begins with http://.'],
+        [tls, 'has a certificate that nobody trusted here vouches for (DEPTH_ZERO_SELF_SIGNED_CERT).'],
+      ] as const) {
         const fault = await faultOf(open(url.replace('http:', 'https:')).ask());
         expect([fault.code, fault.details.unsent]).toEqual(['unreachable', true]);
+        expect(fault.message).toContain(why);
       }
     } finally {
       if (before === undefined) delete process.env['NODE_TLS_REJECT_UNAUTHORIZED'];
@@ -315,6 +319,10 @@ describe('an HTTP line', () => {
   it('tells what does not speak HTTP, and headers without end, from a lost connection', async () => {
     const noise = await serveRaw(createServer((socket) => socket.write('SSH-2.0-OpenSSH_9.6\r\n')));
     expect(await codeOf(open(noise).ask())).toBe('not-mcp');
+    const other = await serveRaw(
+      createServer((socket) => socket.write('HTTP/1.1 101 Switching Protocols\r\nupgrade: h2c\r\nconnection: upgrade\r\n\r\n{}')),
+    );
+    expect(await codeOf(open(other).ask())).toBe('not-mcp');
     const endless = await serveRaw(
       createServer((socket) => socket.write(`HTTP/1.1 200 OK\r\n${`x: ${'y'.repeat(1_000)}\r\n`.repeat(40)}`)),
     );

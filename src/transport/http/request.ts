@@ -41,6 +41,29 @@ const MAX_REDIRECTS = 3;
 /** 303 is not among them: it says that the request was carried out. */
 const REDIRECTS = [301, 302, 307, 308];
 const MAX_INTERIM_RESPONSES = LIMITS.maxInterimResponses.default;
+/** What a failed greeting in TLS means, by the code of its error. */
+const TLS_FAULTS = [
+  {
+    codes: /^CERT_(HAS_EXPIRED|NOT_YET_VALID)$/,
+    what: 'has a certificate that is not valid now',
+    remedy: 'Have the server renew it, or set the clock of this machine',
+  },
+  {
+    codes: /^ERR_TLS_CERT_ALTNAME/,
+    what: 'has a certificate for another name',
+    remedy: 'Use the name that the certificate is for',
+  },
+  {
+    codes: /CERT|UNABLE_TO_VERIFY|^HOSTNAME_MISMATCH/,
+    what: 'has a certificate that nobody trusted here vouches for',
+    remedy: 'If you trust it, name the file of its authority in NODE_EXTRA_CA_CERTS in the environment of Parley',
+  },
+  {
+    codes: /^EPROTO$|^ERR_SSL_/,
+    what: 'does not speak TLS',
+    remedy: 'Check the port; where the server has no TLS, its URL begins with http://',
+  },
+] as const;
 /** What is read of a body nobody wants, and for how long, so that its socket can be used again. */
 const DISCARDED_BYTES = 65_536;
 const DISCARDED_MS = 1_000;
@@ -155,6 +178,11 @@ export class HttpLine {
         const what = `${this.#target} sent more than ${MAX_INTERIM_RESPONSES} interim responses.`;
         fail(overLimit('maxInterimResponses', interim, what));
       });
+      request.on('upgrade', (_, socket) => {
+        socket.destroy();
+        const what = `${this.#target} answered with another protocol (HTTP 101). Check that the URL is an MCP endpoint.`;
+        fail(new ParleyError('not-mcp', what, { details: { status: 101 } }));
+      });
       // Stays until the end: after the response an error belongs to the body, which reports it.
       request.on('error', (error) => fail(this.#fault(error, connected)));
       request.on('response', (response) => {
@@ -194,8 +222,8 @@ export class HttpLine {
     });
   }
 
-  #unreachable(what: string, cause?: Error): ParleyError {
-    return new ParleyError('unreachable', `${this.#target} ${what}. Check the URL and that the server runs.`, {
+  #unreachable(what: string, cause?: Error, remedy = 'Check the URL and that the server runs'): ParleyError {
+    return new ParleyError('unreachable', `${this.#target} ${what}. ${remedy}.`, {
       details: { unsent: true },
       ...(cause === undefined ? {} : { cause }),
     });
@@ -206,6 +234,8 @@ export class HttpLine {
     if (!connected) {
       if (['ENOTFOUND', 'EAI_AGAIN'].includes(code)) return this.#unreachable('has a name that cannot be resolved', error);
       if (code === 'ECONNREFUSED') return this.#unreachable('refused the connection', error);
+      const found = TLS_FAULTS.find(({ codes }) => codes.test(code));
+      if (found !== undefined) return this.#unreachable(`${found.what} (${code})`, error, found.remedy);
       return this.#unreachable(`could not be connected to (${code || 'no code'})`, error);
     }
     if (code === 'HPE_HEADER_OVERFLOW') {
@@ -213,8 +243,12 @@ export class HttpLine {
       const details = { limit: 'maxHeaderBytes', allowed, observed: allowed + 1 };
       return new ParleyError('limit', `${this.#target} sent response headers that are too large.`, { cause: error, details });
     }
-    if (code.startsWith('HPE_')) return new ParleyError('not-mcp', `${this.#target} did not answer in HTTP.`, { cause: error });
-    return new ParleyError('server-stopped', `The connection to ${this.#target} was lost before it answered.`, { cause: error });
+    if (code.startsWith('HPE_')) {
+      const what = `${this.#target} did not answer in HTTP. Check the host and the port of the URL.`;
+      return new ParleyError('not-mcp', what, { cause: error });
+    }
+    const what = `The connection to ${this.#target} was lost before it answered. Its own log may say why.`;
+    return new ParleyError('server-stopped', what, { cause: error });
   }
 }
 
