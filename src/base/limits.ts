@@ -76,7 +76,7 @@ export const LIMITS = {
     default: 100,
     ceiling: 10_000,
     unit: 'lines',
-    what: 'Lines on standard output that are not MCP.',
+    what: 'Lines on standard output that are not MCP, between two requests.',
     breach: 'The line ends with `not-mcp`: the server prints to standard output.',
   },
   maxNoiseBytes: {

@@ -92,6 +92,11 @@ test('a program that prints instead of speaking MCP is given up with a hint', as
   expect(heard.problems).toHaveLength(100);
 });
 
+test('a program that prints something at every request is borne, however often it is asked', async () => {
+  const peer = await openPeer('noise');
+  for (let time = 0; time < 60; time++) expect(await peer.request('a')).toEqual({ method: 'a', params: {} });
+});
+
 test('a reply without its version fails its request as a violation', async () => {
   const peer = await openPeer('no-version');
   await expect(peer.request('a')).rejects.toMatchObject({ code: 'protocol-violation' });

@@ -36,7 +36,7 @@ export interface StdioOptions extends LineLimits {
   /** A file that the server's standard error is appended to; it is moved to `….1` at 5 MiB. */
   readonly logFile?: string;
   readonly log?: Log;
-  /** Lines, and bytes of them, that are no MCP before the line is given up. Defaults 100 and 64 KiB. */
+  /** Lines, and bytes of them, that are no MCP and come without a request between, before the line is given up. Defaults 100 and 64 KiB. */
   readonly maxNoiseLines?: number;
   readonly maxNoiseBytes?: number;
   readonly shutdown?: ShutdownTimes;
@@ -104,7 +104,8 @@ class ProcessChannel implements StdioChannel {
   #ending: Ending | undefined;
   #gone: Promise<void> | undefined;
   #noiseLines = 0;
-  #noiseBytes = 0;
+  /** Lines and bytes of noise since the last request. */
+  #noise = { lines: 0, bytes: 0 };
   #failing = false;
   #lingering = false;
   #news = 0;
@@ -146,6 +147,8 @@ class ProcessChannel implements StdioChannel {
   }
 
   send(message: Message): Promise<void> {
+    // A server may say a word too many about each request: what is bounded is what it says by itself.
+    if ('method' in message && 'id' in message && this.#noise.lines > 0) this.#noise = { lines: 0, bytes: 0 };
     return this.#line.send(message);
   }
 
@@ -163,8 +166,9 @@ class ProcessChannel implements StdioChannel {
     this.#receiver?.problem(problem);
     if (problem.kind === 'oversized') return;
     this.#noiseLines++;
-    this.#noiseBytes += dropped.bytes;
-    if (this.#noiseLines < this.#maxNoiseLines && this.#noiseBytes < this.#maxNoiseBytes) return;
+    this.#noise.lines++;
+    this.#noise.bytes += dropped.bytes;
+    if (this.#noise.lines < this.#maxNoiseLines && this.#noise.bytes < this.#maxNoiseBytes) return;
     const message =
       `"${this.#name}" wrote ${String(this.#noiseLines)} lines that are not MCP: the server prints to stdout. ` +
       'Check the command, or make the server log to stderr.';
