@@ -20,7 +20,7 @@ import { Connection, Lister, openTransport, type ConnectionState } from './conne
 import { filledIn, identify, type ServerIdentity, type SignedIn } from './identity/index.ts';
 import { createLockCheck, createPins, isLocked, type Lock, type LockCheck } from './lock/index.ts';
 import { createOwnFiles, placesOf, readRules, type RuleSet } from './policy/index.ts';
-import { createEntries, createRedact } from './record/index.ts';
+import { createEntries, createRedact, recordedInputs } from './record/index.ts';
 import { createRegistry, parseName, type Registry, type RegistryChange } from './registry/index.ts';
 import { createRouter, type CallRecord, type Route, type Router } from './router/index.ts';
 import { createStorage, type StoreSource } from './storage.ts';
@@ -259,12 +259,17 @@ export function openHost(options: HostOptions): Host {
       connectTimeoutMs,
       callTimeoutMs: timeoutMs,
       limits,
-      ...(inputs && { inputs: inputs(name) }),
+      ...(inputs && { inputs: recorded(inputs(name), name) }),
       ...(remembered && { remembered }),
     });
     revisions.set(name, session.revision);
     memberOf(name).identity = filledIn(await identifying, server, { key, signedIn: await authorizer?.status?.() });
     return session;
+  }
+
+  function recorded(handlers: InputHandlers, server: string): InputHandlers {
+    const ofServer = { server, identity: () => members.get(server)?.identity?.digest };
+    return recordedInputs(handlers, { ...ofServer, store: storage.get, key, principal, run, now: Date.now });
   }
 
   function moved(member: Member, state: ConnectionState): void {

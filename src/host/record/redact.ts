@@ -7,7 +7,7 @@ import { isObject, type JsonObject } from '../../jsonrpc/index.ts';
 /** Characters of one text that is kept. */
 const LONGEST_TEXT = 4_096;
 /** Characters of a name that is kept. */
-const LONGEST_NAME = 256;
+export const LONGEST_NAME = 256;
 /** Characters of all arguments; of more, only a digest is kept. */
 const LONGEST_WHOLE = 65_536;
 
@@ -46,17 +46,21 @@ export interface RedactOptions {
 /** Returns a copy of the arguments without secrets. */
 export type Redact = (args: JsonObject) => JsonObject;
 
+/** Says of a value that it was there, without saying it. */
+export function createHide(key: () => Uint8Array): (value: unknown) => JsonObject {
+  return (value) => {
+    const text = typeof value === 'string' ? value : canonical(value);
+    const hmac = createHmac('sha256', key()).update('parley redacted\n').update(text).digest('hex');
+    return { redacted: hmac.slice(0, 32), bytes: Buffer.byteLength(text) };
+  };
+}
+
 export function createRedact(options: RedactOptions): Redact {
   const names = new Set((options.names ?? []).map((name) => name.toLowerCase()));
   const isSecretName = (name: string) => SECRET_NAME.test(name) || names.has(name.toLowerCase());
   const isSecretText = (text: string) => SECRET_TEXT.some((form) => form.test(text));
 
-  /** Says what was there without saying it. */
-  function hidden(value: unknown): JsonObject {
-    const text = typeof value === 'string' ? value : canonical(value);
-    const hmac = createHmac('sha256', options.key()).update('parley redacted\n').update(text).digest('hex');
-    return { redacted: hmac.slice(0, 32), bytes: Buffer.byteLength(text) };
-  }
+  const hidden = createHide(options.key);
 
   /** Characters that the arguments at hand have come to. */
   let size = 0;
