@@ -1,14 +1,13 @@
 // One HTTP exchange after another with one server, over node:http and node:https: connecting, redirects, compressed bodies and
 // caps. Knows nothing of JSON-RPC, and never sends anything twice that may have arrived.
 import http, { type ClientRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
-import https from 'node:https';
-import type { Socket } from 'node:net';
 import { pipeline, type Readable } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
-import { ParleyError } from '../../errors.ts';
-import { LIMITS, overLimit, systemClock, type Clock, type StopSignal, type Timer } from '../../base/index.ts';
+import { isParleyError, ParleyError } from '../../errors.ts';
+import { LIMITS, overLimit, systemClock, type Clock, type StopSignal } from '../../base/index.ts';
 import { seconds } from '../../jsonrpc/index.ts';
 import { lowerCased, type Headers } from './headers.ts';
+import { Sockets } from './sockets.ts';
 
 /** One request to send. */
 export interface HttpAsk {
@@ -33,10 +32,6 @@ export interface HttpLineOptions {
   readonly clock?: Clock;
 }
 
-/** Idle sockets are dropped well before the 5 s after which common servers drop them, so that no request meets a closing one. */
-const IDLE_MS = 4_000;
-/** As many as a busy client has requests in flight: what is beyond is closed after its answer and opened anew for the next. */
-const MAX_IDLE_SOCKETS = 64;
 const MAX_REDIRECTS = 3;
 /** 303 is not among them: it says that the request was carried out. */
 const REDIRECTS = [301, 302, 307, 308];
@@ -73,28 +68,20 @@ const UTF8 = new TextDecoder();
 
 /** Sockets to one origin, kept for later requests. */
 export class HttpLine {
-  readonly #agent: http.Agent;
+  readonly #sockets: Sockets;
   readonly #origin: URL;
   readonly #address: Address;
   readonly #target: string;
-  readonly #connectTimeoutMs: number;
   readonly #clock: Clock;
 
   /** `origin` decides between TCP and TLS; `target` names the server in messages. */
-  constructor(origin: URL, target: string, options: HttpLineOptions = {}) {
-    // Certificates are always checked, whatever the environment says.
-    this.#agent =
-      origin.protocol === 'https:'
-        ? new https.Agent({ keepAlive: true, rejectUnauthorized: true })
-        : new http.Agent({ keepAlive: true });
-    // Not among the agent's options: it copies those for every request, and a `timeout` has every request listen for it.
-    this.#agent.maxFreeSockets = MAX_IDLE_SOCKETS;
-    this.#agent.keepSocketAlive = keepIdle;
+  constructor(origin: URL, target: string, { connectTimeoutMs = 10_000, clock = systemClock }: HttpLineOptions = {}) {
+    const onLate = () => this.#unreachable(`did not accept a connection within ${seconds(connectTimeoutMs)}`);
+    this.#sockets = new Sockets(origin, { connectTimeoutMs, onLate, clock });
     this.#origin = origin;
     this.#address = addressOf(origin);
     this.#target = target;
-    this.#connectTimeoutMs = options.connectTimeoutMs ?? 10_000;
-    this.#clock = options.clock ?? systemClock;
+    this.#clock = clock;
   }
 
   /**
@@ -108,12 +95,8 @@ export class HttpLine {
   }
 
   /** Destroys every socket and resolves when they are gone. */
-  async close(): Promise<void> {
-    const lists = [...Object.values(this.#agent.sockets), ...Object.values(this.#agent.freeSockets)];
-    const sockets = lists.flatMap((list: Socket[] | undefined) => list ?? []);
-    this.#agent.destroy();
-    const open = sockets.filter((socket) => !socket.closed);
-    await Promise.all(open.map((socket) => new Promise((resolve) => socket.once('close', resolve))));
+  close(): Promise<void> {
+    return this.#sockets.close();
   }
 
   #send(ask: HttpAsk, url: URL, hops: number): Promise<HttpAnswer> {
@@ -126,11 +109,12 @@ export class HttpLine {
     const { method, own, body, signal, headersTimeoutMs } = ask;
     return new Promise((resolve, reject) => {
       if (signal.aborted) return reject(signal.reason);
-      const { isSecure, hostname, port, path, host } = url === this.#origin ? this.#address : addressOf(url);
+      const { hostname, port, path, host } = url === this.#origin ? this.#address : addressOf(url);
       let request: ClientRequest;
       try {
-        request = (isSecure ? https : http).request({
-          agent: this.#agent,
+        request = http.request({
+          agent: this.#sockets,
+          protocol: this.#sockets.protocol,
           hostname,
           port,
           path,
@@ -141,19 +125,13 @@ export class HttpLine {
       } catch (cause) {
         return reject(new ParleyError('internal', 'A header of the request cannot be sent over HTTP.', { cause }));
       }
-      let connected = false;
-      let connecting: Timer | undefined;
       let interim = 0;
       const waiting =
         headersTimeoutMs === undefined
           ? undefined
           : this.#clock.after(headersTimeoutMs, () => fail(this.#late(method, headersTimeoutMs)));
-      const settled = () => {
-        connecting?.cancel();
-        waiting?.cancel();
-      };
       const fail = (error: Error) => {
-        settled();
+        waiting?.cancel();
         signal.removeEventListener('abort', onAbort);
         reject(error);
         request.destroy();
@@ -161,18 +139,6 @@ export class HttpLine {
       const onAbort = () => fail(signal.reason);
       signal.addEventListener('abort', onAbort, { once: true });
 
-      request.on('socket', (socket) => {
-        connected = request.reusedSocket;
-        if (connected) return;
-        socket.setKeepAlive(true, 30_000);
-        connecting = this.#clock.after(this.#connectTimeoutMs, () =>
-          fail(this.#unreachable(`did not accept a connection within ${seconds(this.#connectTimeoutMs)}`)),
-        );
-        socket.once(isSecure ? 'secureConnect' : 'connect', () => {
-          connected = true;
-          connecting?.cancel();
-        });
-      });
       request.on('information', () => {
         if (++interim <= MAX_INTERIM_RESPONSES) return;
         const what = `${this.#target} sent more than ${MAX_INTERIM_RESPONSES} interim responses.`;
@@ -184,10 +150,10 @@ export class HttpLine {
         fail(new ParleyError('not-mcp', what, { details: { status: 101 } }));
       });
       // Stays until the end: after the response an error belongs to the body, which reports it.
-      request.on('error', (error) => fail(this.#fault(error, connected)));
+      request.on('error', (error) => fail(this.#fault(error, this.#sockets.hasConnected(request))));
       request.on('response', (response) => {
-        settled();
-        limitIdle(response);
+        waiting?.cancel();
+        this.#sockets.limitIdle(response);
         response.on('close', () => signal.removeEventListener('abort', onAbort));
         const answer = new HttpAnswer(response, this.#target, signal, this.#clock);
         const { location } = answer.headers;
@@ -230,6 +196,7 @@ export class HttpLine {
   }
 
   #fault(error: NodeJS.ErrnoException, connected: boolean): ParleyError {
+    if (isParleyError(error)) return error;
     const code = error.code ?? '';
     if (!connected) {
       if (['ENOTFOUND', 'EAI_AGAIN'].includes(code)) return this.#unreachable('has a name that cannot be resolved', error);
@@ -252,22 +219,8 @@ export class HttpLine {
   }
 }
 
-/** Has the socket of `response` closed when it is idle for too long, or for as long as the server announces (Keep-Alive: timeout=…). */
-function limitIdle({ socket, headers }: IncomingMessage): void {
-  const announced = /^timeout=(\d+)/.exec(String(headers['keep-alive'] ?? ''))?.[1];
-  const idleMs = announced === undefined ? IDLE_MS : Math.min(IDLE_MS, Math.max(0, Number(announced) * 1_000 - 1_000));
-  if (socket.timeout !== idleMs) socket.setTimeout(idleMs);
-}
-
-/** Says to an agent whether it may keep a socket: not where no time is left before the server closes it. */
-function keepIdle(socket: Socket): boolean {
-  socket.unref();
-  return (socket.timeout ?? 0) > 0;
-}
-
 /** What a request needs to know of its URL. Taking a URL apart costs as much as its parts are many. */
 interface Address {
-  readonly isSecure: boolean;
   readonly hostname: string;
   readonly port: string;
   readonly path: string;
@@ -275,9 +228,8 @@ interface Address {
   readonly host: string;
 }
 
-function addressOf(url: URL): Address {
-  const { protocol, port, pathname, search, host } = url;
-  return { isSecure: protocol === 'https:', hostname: hostOf(url), port, path: pathname + search, host };
+function addressOf({ hostname, port, pathname, search, host }: URL): Address {
+  return { hostname, port, path: pathname + search, host };
 }
 
 /** The headers as names and values in turn: Node writes a list as it stands, where it keeps a table of an object's members. */
@@ -287,11 +239,6 @@ function linesOf(host: string, headers: Headers, own: Headers | undefined, body:
   for (const name in own) lines.push(name, own[name] as string);
   if (body !== undefined) lines.push('content-length', String(Buffer.byteLength(body)));
   return lines;
-}
-
-/** A literal IPv6 address stands in brackets in a URL and without them in a socket address. */
-function hostOf({ hostname }: URL): string {
-  return hostname.startsWith('[') ? hostname.slice(1, -1) : hostname;
 }
 
 /** Status, headers and body of one answer. The body is read once, by `stream` or `text`, or discarded. */
