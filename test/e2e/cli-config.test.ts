@@ -1,5 +1,5 @@
 // A new user: servers are added, looked at, switched off and taken out again, and a project brings some of its own.
-import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createCliHome, type CliHome, type Ran } from '../support/cli.ts';
@@ -29,6 +29,31 @@ const marks = () => Object.entries(user.mark).flatMap(([name, value]) => ['-e', 
 const command = (way = 'plain') => [process.execPath, FIXTURE, way];
 const userFile = () => join(user.home, '.config/parley/parley.jsonc');
 const said = ({ code, stdout, stderr }: Ran) => ({ code, stdout, stderr });
+
+describe('a server of the user’s, in a repository that somebody else wrote', () => {
+  it('does not run what the repository calls by the name of its package', async () => {
+    const ran = join(user.home, 'ran');
+    const main = `#!/usr/bin/env node\nrequire('node:fs').writeFileSync(${JSON.stringify(ran)}, '');\n`;
+    user.write('node_modules/some-server/package.json', { name: 'some-server', version: '1.2.3', bin: 'main.js' });
+    chmodSync(user.write('node_modules/some-server/main.js', main), 0o755);
+    mkdirSync(join(user.project, 'node_modules/.bin'));
+    symlinkSync('../some-server/main.js', join(user.project, 'node_modules/.bin/some-server'));
+    user.write('package.json', { name: 'repository', dependencies: { 'some-server': '1.2.3' } });
+    const entry = (more: object) => {
+      mkdirSync(join(user.home, '.config/parley'), { recursive: true });
+      const env = { ...user.mark, npm_config_offline: 'true' };
+      const server = { command: 'npx', args: ['-y', 'some-server@1.2.3'], env, ...more };
+      writeFileSync(userFile(), JSON.stringify({ mcpServers: { some: server } }));
+    };
+    entry({});
+    expect((await parley('tools', 'list', 'some')).code).toBe(4);
+    expect(existsSync(ran)).toBe(false);
+    // As it is where the user says so.
+    entry({ privateCwd: false });
+    await parley('tools', 'list', 'some');
+    expect(existsSync(ran)).toBe(true);
+  });
+});
 
 describe('parley mcp', () => {
   it('says that nothing is configured yet, and how to begin', async () => {

@@ -4,6 +4,7 @@ import { didYouMean, type Limits } from '../../base/index.ts';
 import { quoted } from './diagnostic.ts';
 import { missingVariables } from './expand-server.ts';
 import { joinLimits, onlyLowers } from './limits.ts';
+import { looksInItsFolder } from './lookup.ts';
 import type { Entry, Sections } from './sections.ts';
 import type {
   HostConfig,
@@ -14,6 +15,7 @@ import type {
   SandboxSettings,
   ServerDefinition,
   ServerSettings,
+  StdioLaunch,
 } from './shape.ts';
 
 type Settings = Partial<ServerSettings> & LaunchSettings;
@@ -144,8 +146,17 @@ function define(
     written:
       launch.kind === 'http'
         ? launch
-        : { ...launch, ...(privateCwd === true && { privateCwd }), ...(typeof sandbox === 'object' && { sandbox }) },
+        : {
+            ...launch,
+            ...((privateCwd ?? standsApart(winner, launch)) && { privateCwd: true }),
+            ...(typeof sandbox === 'object' && { sandbox }),
+          },
   };
+}
+
+/** True for a server that is meant for every folder, and would run what some folder has in it instead. */
+function standsApart({ source: { scope } }: Entry, launch: StdioLaunch): boolean {
+  return (scope === 'user' || scope === 'machine') && launch.cwd === undefined && looksInItsFolder(launch);
 }
 
 /** The limits that hold for all servers, and what the administrator said of them. */

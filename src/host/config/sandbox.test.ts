@@ -36,6 +36,34 @@ describe('the sandbox of a server', () => {
   });
 
   it.each([
+    ['npx', ['-y', 'pkg@1.0.0'], true],
+    ['/usr/bin/npx', ['pkg'], true],
+    ['C:\\node\\npx.cmd', ['pkg'], true],
+    ['uvx', ['pkg'], true],
+    ['python3', ['-m', 'pkg'], true],
+    ['python3.12', ['-um', 'pkg'], true],
+    ['node', ['--import', 'pkg', '/srv/x.mjs'], true],
+    ['python3', ['/srv/x.py', '--mode'], false],
+    ['node', ['/srv/x.mjs'], false],
+    ['docker', ['run', 'x'], false],
+  ])('of the user’s that is %s %j starts in a folder of its own in every project: %s', (command, args, isAlone) => {
+    const { paths, write, load: read } = createWorkspace();
+    const all = (settings: object = {}) => ({ mcpServers: { x: { command, args, ...settings } } });
+    const written = () => one(read()).written;
+    write(paths.userFile, all());
+    expect(written()).toEqual({ kind: 'stdio', command, args, env: {}, ...(isAlone && { privateCwd: true }) });
+    for (const said of [{ privateCwd: false }, { cwd: '${workspaceFolder}' }]) {
+      write(paths.userFile, all(said));
+      expect(written()).not.toHaveProperty('privateCwd');
+    }
+    // What is written for this project is meant for its folder.
+    for (const file of [paths.localFile, paths.mcpFile]) {
+      write(file, all());
+      expect(written()).not.toHaveProperty('privateCwd');
+    }
+  });
+
+  it.each([
     [{ sandbox: 'yes' }, 'must be one of required, preferred, off'],
     [{ sandbox: { mode: 'on' } }, 'must be one of required, preferred, off'],
     [{ sandbox: { read: '/a' } }, 'list of texts'],

@@ -3,12 +3,13 @@
 import { createHash, createHmac } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { realpath, stat } from 'node:fs/promises';
-import { basename, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { digest } from '../../base/index.ts';
 import type { JsonObject } from '../../jsonrpc/index.ts';
 import { locate } from '../../transport/stdio/index.ts';
 import {
   describeServer,
+  programName,
   type HttpLaunch,
   type Launch,
   type ServerConfig,
@@ -168,12 +169,6 @@ function scriptsOf(command: string, args: readonly string[]): readonly string[] 
   const first = args.find((arg) => !arg.startsWith('-'));
   if (first !== undefined && INTERPRETER.test(programName(command))) found.add(first);
   return [...found].filter((file) => !/^[a-z][a-z0-9+.-]+:/i.test(file));
-}
-
-function programName(command: string): string {
-  return basename(command.replaceAll('\\', '/'))
-    .replace(/\.(exe|cmd|bat|com)$/i, '')
-    .toLowerCase();
 }
 
 /** Digests of files by what says that they are as they were. */

@@ -1,7 +1,7 @@
 // The life of one server process: started without a shell in a session of its own, its standard error always drained, and ended
 // step by step until nothing of it is left. Knows nothing of messages.
 import { spawn, type ChildProcessByStdio } from 'node:child_process';
-import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
@@ -67,7 +67,7 @@ const LAST_WORDS_MS = 200;
 export async function startChild(options: ChildOptions): Promise<Child> {
   const { command, args, signal } = options;
   if (signal?.aborted === true) throw abortError(signal, `Starting "${basename(command)}"`);
-  const folder = options.privateCwd && options.cwd === undefined ? mkdtempSync(join(tmpdir(), 'parley-server-')) : undefined;
+  const folder = options.privateCwd && options.cwd === undefined ? privateFolder() : undefined;
   const cwd = options.cwd ?? folder;
   let family: Family | undefined;
   const release = () => {
@@ -87,6 +87,13 @@ export async function startChild(options: ChildOptions): Promise<Child> {
     release();
     throw why;
   }
+}
+
+/** An empty folder, but for what keeps npm from looking for packages above it, where others may put some. */
+function privateFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'parley-server-'));
+  mkdirSync(join(folder, 'node_modules'));
+  return folder;
 }
 
 function start(launch: Launch, { cwd, env }: Surroundings, family: Family): Promise<Process> {
