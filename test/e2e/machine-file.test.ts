@@ -98,7 +98,7 @@ describe.skipIf(trial === undefined)("the administrator's file", () => {
     const denied = await given('call', 's/act', 'text=x');
     expect(denied).toMatchObject({ code: 6, stdout: '' });
     expect(denied.stderr).toContain(`${FILE}:`);
-    expect(denied.stderr).toContain('The permission rules are broken');
+    expect(denied.stderr).toContain(`The rules of ${FILE} cannot be read.`);
     expect((await given('policy', 'check')).code).toBe(2);
     expect(reached()).toBe(1);
   }

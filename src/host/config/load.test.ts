@@ -324,7 +324,7 @@ describe('loadConfig', () => {
       allow: [{ rule: 'x/*' }],
       ask: [{ rule: 'x/b' }],
       deny: [{ rule: 'x/c' }],
-      complete: true,
+      unread: [],
     });
     expect(config.settings.callTimeoutMs).toBe(9);
   });
@@ -332,7 +332,7 @@ describe('loadConfig', () => {
   it('says so when the config file is missing, and holds the rules for incomplete', () => {
     const { config, diagnostics } = createWorkspace().load({ configFile: '/nowhere/x.jsonc' });
     expect(diagnostics).toMatchObject([{ level: 'error', file: '/nowhere/x.jsonc' }]);
-    expect(config.rules.complete).toBe(false);
+    expect(config.rules.unread).toEqual(['/nowhere/x.jsonc']);
   });
 
   it('takes more from the command line before every file', () => {
@@ -366,6 +366,6 @@ describe('loadConfig', () => {
   it('gives an empty configuration where there is none', () => {
     const { config, diagnostics } = createWorkspace().load();
     expect(diagnostics).toEqual([]);
-    expect(config).toMatchObject({ servers: [], rules: { allow: [], ask: [], deny: [], complete: true } });
+    expect(config).toMatchObject({ servers: [], rules: { allow: [], ask: [], deny: [], unread: [] } });
   });
 });

@@ -40,11 +40,11 @@ export function loadConfig(options: LoadOptions = {}): Loaded {
   const paths = configPaths({ cwd, env, home, ...(typeof machineFile === 'string' && { machineFile }) });
   const diagnostics: Diagnostic[] = [];
   const documents: Document[] = [];
-  let complete = true;
+  const broken: string[] = [];
   const take = (place: DocumentPlace, read: Document | 'absent' | 'broken') => {
     if (typeof read === 'object') documents.push(read);
     // Rules that may have stood in a file that cannot be used are not to be forgotten.
-    else if (read === 'broken' && place.form === 'parley') complete = false;
+    else if (read === 'broken' && place.form === 'parley') broken.push(place.file);
   };
   const look = (place: DocumentPlace) => {
     const read = readDocument(place, diagnostics);
@@ -64,7 +64,7 @@ export function loadConfig(options: LoadOptions = {}): Loaded {
     diagnostics.push({ level: 'warning', file: '(environment)', path, message });
   });
   const config = merge(documents.map(readSections), { ...DEFAULT_SETTINGS, ...fromEnvironment }, env);
-  const rules = { ...config.rules, complete: config.rules.complete && complete };
+  const rules = { ...config.rules, unread: [...broken, ...config.rules.unread] };
   return { config: { ...config, rules }, diagnostics, paths, files: [...machines, ...users].map(({ file }) => file) };
 }
 

@@ -246,6 +246,6 @@ function joinRules(all: readonly Rules[]): Rules {
     ask: all.flatMap((rules) => rules.ask),
     deny: all.flatMap((rules) => rules.deny),
     repeatable: all.flatMap((rules) => rules.repeatable ?? []),
-    complete: all.every((rules) => rules.complete),
+    unread: all.flatMap((rules) => rules.unread),
   };
 }

@@ -24,7 +24,7 @@ export function readPermissions(document: Document): Rules {
     document.report('error', path, `${message} Until this is corrected, nothing is allowed to run.`);
   };
   const block = isRecord(document.value) ? document.value['permissions'] : undefined;
-  if (block === undefined) return { ...lists, complete };
+  if (block === undefined) return { ...lists, unread: [] };
   if (!isRecord(block))
     lose(['permissions'], `"permissions" must be an object with "allow", "ask" and "deny", not ${kindOf(block)}.`);
   if (document.spoiled(['permissions'])) complete = false;
@@ -49,7 +49,7 @@ export function readPermissions(document: Document): Rules {
       });
     }
   }
-  return { ...lists, complete };
+  return { ...lists, unread: complete ? [] : [document.file] };
 }
 
 function isRule(rule: unknown): rule is string {

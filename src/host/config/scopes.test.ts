@@ -182,7 +182,7 @@ describe('a project', () => {
       ask: [{ rule: 'a/*', source: { file: workspace.paths.projectFile, key: 'permissions.ask.0', scope: 'project' } }],
       deny: [{ rule: 'b/*', source: { file: workspace.paths.projectFile, key: 'permissions.deny.0', scope: 'project' } }],
       repeatable: [{ rule: 'd/*', source: { file: workspace.paths.userFile, key: 'permissions.repeatable.0', scope: 'user' } }],
-      complete: true,
+      unread: [],
     });
     expect(warnings(loaded)).toEqual([
       expect.stringMatching(/^permissions.allow: .*a project cannot allow its own calls/),
@@ -271,7 +271,7 @@ describe('rules that cannot be read', () => {
       const workspace = createWorkspace();
       workspace.write(workspace.paths[file], content);
       const loaded = workspace.load();
-      expect(loaded.config.rules.complete).toBe(false);
+      expect(loaded.config.rules.unread).toEqual([workspace.paths[file]]);
       expect(loaded.diagnostics).toMatchObject([{ level: 'error' }]);
     }
   });
@@ -280,7 +280,7 @@ describe('rules that cannot be read', () => {
     const workspace = createWorkspace();
     workspace.write(workspace.paths.mcpFile, { permissions: { deny: ['a/*'] } });
     const loaded = workspace.load();
-    expect(loaded.config.rules.complete).toBe(true);
+    expect(loaded.config.rules.unread).toEqual([]);
     expect(warnings(loaded)).toEqual([expect.stringMatching(/^permissions: The rules are ignored in this file/)]);
   });
 });

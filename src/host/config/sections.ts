@@ -78,7 +78,7 @@ export function readSections(document: Document): Sections {
     return {
       document,
       entries: [],
-      rules: { allow: [], ask: [], deny: [], complete: document.form === 'standard' },
+      rules: { ...NO_RULES, unread: document.form === 'standard' ? [] : [document.file] },
       settings: {},
       inputs: [],
     };
@@ -91,7 +91,7 @@ export function readSections(document: Document): Sections {
   return {
     document,
     entries,
-    rules: { ...rules, complete: rules.complete && !misnamed },
+    rules: { ...rules, unread: misnamed ? [document.file] : rules.unread },
     settings: readHostSettings(document),
     records: readRecordSettings(document),
     limits: readHostLimits(document),
@@ -99,7 +99,7 @@ export function readSections(document: Document): Sections {
   };
 }
 
-const NO_RULES: Rules = { allow: [], ask: [], deny: [], complete: true };
+const NO_RULES: Rules = { allow: [], ask: [], deny: [], unread: [] };
 
 /** Reports keys at the top that mean nothing. True when one of them may have been meant to hold rules. */
 function checkRootKeys(document: Document, root: Record<string, unknown>): boolean {

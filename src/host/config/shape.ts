@@ -141,8 +141,8 @@ export interface Rules {
   readonly deny: readonly Rule[];
   /** Calls that may be made a second time when nobody knows what became of the first. Never from a project's files. */
   readonly repeatable?: readonly Rule[];
-  /** False when a file that may hold rules, or a rule, could not be read. A policy must then deny everything. */
-  readonly complete: boolean;
+  /** The files that may hold rules, and of which one could not be read. Where there is such a file, a policy must deny everything. */
+  readonly unread: readonly string[];
 }
 
 /** Settings of the host: top-level keys of a Parley file. A project may only lower them. */

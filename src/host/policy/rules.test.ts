@@ -307,7 +307,7 @@ describe('the rules of a configuration', () => {
   const written = (text: string, scope: Scope = 'user') => [{ rule: text, source: { ...source, scope } }];
   const read = (rules: Partial<Rules>, servers: readonly Partial<HostConfig['servers'][number]>[] = []) =>
     readRules({
-      rules: { allow: [], ask: [], deny: [], complete: true, ...rules },
+      rules: { allow: [], ask: [], deny: [], unread: [], ...rules },
       servers: servers.map((server) => ({ reviewedTools: [], trusted: false, source, ...server })) as never,
     });
 
@@ -327,7 +327,7 @@ describe('the rules of a configuration', () => {
   });
 
   it('have a problem when a file could not be read', () => {
-    expect(read({ complete: false }).problems).toHaveLength(1);
+    expect(read({ unread: ['/a.jsonc'] }).problems).toEqual(['The rules of /a.jsonc cannot be read.']);
   });
 
   it('have a problem when they allow by what a server says that is not trusted', () => {

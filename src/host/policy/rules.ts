@@ -62,7 +62,7 @@ const SYNTAX = 'Write server/tool, or server/tool(argument: value) when …: see
  * The policy of a configuration. Never throws: what is wrong in it is among its problems, and then it denies everything.
  */
 export function readRules(config: Pick<HostConfig, 'rules' | 'servers'>, places: Places = LOCAL_PLACES): RuleSet {
-  const problems: string[] = config.rules.complete ? [] : ['A file that may hold rules, or a rule, cannot be read.'];
+  const problems = config.rules.unread.map((file) => `The rules of ${file} cannot be read.`);
   const read = (effect: Effect, written: Rules[Effect]): readonly Rule[] =>
     written.flatMap(({ rule, source }) => {
       try {
@@ -86,8 +86,15 @@ export function readRules(config: Pick<HostConfig, 'rules' | 'servers'>, places:
 /** Equal for configurations that decide alike; the order of rules and the files they stand in are not part of it. */
 function versions({ rules, servers }: Pick<HostConfig, 'rules' | 'servers'>): RuleSet['version'] {
   const texts = (list: Rules[Effect] = []) => list.map(({ rule, source }) => canonical([rule, source.scope])).sort();
-  const { allow, ask, deny, repeatable, complete } = rules;
-  const all = { format: 1, allow: texts(allow), ask: texts(ask), deny: texts(deny), repeatable: texts(repeatable), complete };
+  const { allow, ask, deny, repeatable, unread } = rules;
+  const all = {
+    format: 1,
+    allow: texts(allow),
+    ask: texts(ask),
+    deny: texts(deny),
+    repeatable: texts(repeatable),
+    complete: unread.length === 0,
+  };
   const known = new Map<string, string>();
   return (name) => {
     const version = known.get(name) ?? digest({ ...all, server: saidOf(servers.find((server) => server.name === name)) });
