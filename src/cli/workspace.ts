@@ -1,7 +1,7 @@
 // What most commands begin with: read the configuration, say what is wrong in it, and open a host over the servers wanted.
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { isParleyError, ParleyError } from '../errors.ts';
+import { isParleyError, ParleyError, RpcError } from '../errors.ts';
 import { didYouMean } from '../base/index.ts';
 import {
   formatDiagnostic,
@@ -203,25 +203,25 @@ export function lockFile(root: string): string {
 
 /** The servers that a typed name may belong to: the one it names, or all. */
 export function serversFor({ config }: Workspace, typed: string): readonly string[] | undefined {
-  const named = namedIn(
-    typed,
-    config.servers.filter(({ enabled }) => enabled),
-  );
+  const enabled = config.servers.filter((server) => server.enabled).map(({ name }) => name);
+  const named = namedIn(typed, enabled);
   return named.length === 0 ? undefined : named;
 }
 
-/** @throws ParleyError `not-found` when nothing called `typed` is there because its server is disabled */
-export function refuseDisabled({ config }: Workspace, typed: string): void {
-  const [name] = namedIn(
-    typed,
-    config.servers.filter(({ enabled }) => !enabled),
-  );
-  if (name !== undefined) throw disabled(name);
+/** @throws ParleyError `not-found` when nothing called `typed` is there because its server is disabled, or left out for a fault */
+export function refuseUnused(workspace: Workspace, typed: string): void {
+  const disabled = workspace.config.servers.filter(({ enabled }) => !enabled).map(({ name }) => name);
+  const [name] = namedIn(typed, [...disabled, ...faulty(workspace)]);
+  if (name !== undefined) usableServer(workspace, name);
 }
 
-function namedIn(typed: string, servers: readonly ServerDefinition[]): readonly string[] {
-  const names = new Set(servers.map(({ name }) => name));
-  return parseName(typed, names).flatMap(({ server }) => (server === undefined ? [] : [server]));
+/** Names of servers with an entry that cannot be used. */
+function faulty({ diagnostics }: Workspace): readonly string[] {
+  return diagnostics.flatMap(({ level, server }) => (level === 'error' && server !== undefined ? [server] : []));
+}
+
+function namedIn(typed: string, names: readonly string[]): readonly string[] {
+  return parseName(typed, new Set(names)).flatMap(({ server }) => (server === undefined ? [] : [server]));
 }
 
 /** The server called `name`, which is to be used. @throws ParleyError `not-found` when there is none, or it is disabled */
@@ -255,9 +255,12 @@ const PATIENCE_MS = 10_000;
 
 /**
  * Waits for the servers and says which could not be reached. One server alone is waited for until its own time-out.
- * @throws ParleyError or RpcError why, when none could
+ * @throws ParleyError why, when none could
  */
-export async function settle(host: Host, { printer, io }: Workspace): Promise<void> {
+export async function settle(host: Host, workspace: Workspace): Promise<void> {
+  const { printer, io } = workspace;
+  if (host.servers.length === 0 && faulty(workspace).length > 0)
+    throw new ParleyError('config-invalid', 'No server can be used until the configuration is corrected.');
   await host.settled({ signal: io.signal, ...(host.servers.length > 1 && { withinMs: PATIENCE_MS }) });
   const { servers } = host;
   const absent = servers.filter(({ state }) => state.type !== 'ready');
@@ -276,8 +279,18 @@ export async function settle(host: Host, { printer, io }: Workspace): Promise<vo
 
 /** Why a server that is not ready cannot be used. */
 export function errorOf({ name, state }: ServerStatus): Error {
-  if ('error' in state) return state.error;
+  if ('error' in state) return isParleyError(state.error) ? state.error : refused(name, state.error);
   return new ParleyError('timeout', `Server "${name}" is still connecting. Try again, or run \`parley mcp doctor ${name}\`.`);
+}
+
+/** The fault of a server that answers the greeting with an error. */
+function refused(name: string, error: Error): ParleyError {
+  const code = error instanceof RpcError ? ` ${String(error.code)}` : '';
+  const what = `It answered the greeting with error${code}, ${JSON.stringify(oneLine(error.message, 200))}.`;
+  return new ParleyError('unreachable', `Server "${name}": ${what} Check that it is an MCP server, and what its own log says.`, {
+    cause: error,
+    details: { server: name },
+  });
 }
 
 /** How a server is doing, in one line or, with what it wrote before it stopped, a few. */
@@ -300,10 +313,11 @@ export function sayState({ state, definition }: ServerStatus): string {
 }
 
 /** The last lines a server wrote before it stopped say more than any message of ours. */
-const TAIL_LINES = 5;
+const TAIL_LINES = 20;
 
 function failure(error: Error, name: string): string {
-  const message = visible(error.message.replace(`Server "${name}": `, ''));
+  const { message: whole } = error instanceof RpcError ? refused(name, error) : error;
+  const message = visible(whole.replace(`Server "${name}": `, ''));
   const tail = stderrOf(error);
   return tail === undefined ? message : `${message}\n${gutter(tail)}`;
 }

@@ -90,11 +90,21 @@ export async function connect(transport: Transport, options: ConnectOptions = {}
     });
   } catch (error) {
     if (signal.aborted) throw abortError(signal, `Connecting to ${transport.target}`);
-    if (isParleyError(error) || error instanceof RpcError) throw error;
+    if (isParleyError(error)) throw withHint(error, transport);
+    if (error instanceof RpcError) throw error;
     throw new ParleyError('internal', `Connecting to ${transport.target} failed.`, { cause: error });
   } finally {
     timer.cancel();
   }
+}
+
+/** The fault, with what to look at where it has other causes in a greeting than later. */
+function withHint(error: ParleyError, { target }: Transport): ParleyError {
+  const { code, message, details, retryable } = error;
+  const saying = (hint: string) => new ParleyError(code, `${message} ${hint}`, { cause: error, details, retryable });
+  if (code === 'protocol-violation') return saying('Check that it is an MCP server.');
+  if (code === 'server-stopped' && target.startsWith('http:')) return saying('If it speaks TLS, its URL begins with https://.');
+  return error;
 }
 
 function tooLate(transport: Transport, afterMs: number, noise: number): ParleyError {

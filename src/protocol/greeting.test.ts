@@ -47,7 +47,10 @@ describe('the verdict on a modern greeting', () => {
   it('retries once with the best common revision on -32022', () => {
     const refusal = answered(-32022, { supported: ['2026-07-28', '2025-11-25'] });
     expect(first(refusal)).toEqual({ type: 'retry', revision: '2026-07-28' });
-    expect(judge(refusal, '2026-07-28', 'second')).toMatchObject({ type: 'fail', error: { code: 'version-unsupported' } });
+    expect(judge(refusal, '2026-07-28', 'second')).toMatchObject({
+      type: 'fail',
+      error: { code: 'version-unsupported', message: expect.stringContaining('refuses to be spoken to in it') as string },
+    });
   });
 
   it('shakes hands on -32022 only in a revision the server names', () => {

@@ -119,6 +119,11 @@ function legacy(spoken: readonly Revision[], propose: LegacyRevision | undefined
 
 /** The error that lists both sides' revisions. */
 function nothingCommon(theirs: readonly string[], ours: readonly Revision[] = REVISIONS): ParleyError {
+  const refused = ours.find((revision) => theirs.includes(revision));
+  if (refused !== undefined) {
+    const message = `The server names ${refused}, which Parley speaks too, and refuses to be spoken to in it. Report it to the server’s author.`;
+    return new ParleyError('version-unsupported', message, { details: { ours, theirs } });
+  }
   const list =
     theirs.length === 0
       ? 'none by name'

@@ -22,8 +22,10 @@ beforeAll(async () => {
   web = createServer((request, response) => {
     request.resume();
     if (request.url === '/hang') return;
-    const status = request.url === '/private' ? 401 : request.url === '/missing' ? 404 : 200;
-    response.writeHead(status, { 'content-type': 'text/html' }).end('<!doctype html><title>Hello</title>');
+    const status = { '/private': 401, '/missing': 404, '/busy': 429, '/failed': 502 }[request.url ?? ''] ?? 200;
+    const json = { '/other': '{"hello":"world"}', '/nothing': '' }[request.url ?? ''];
+    const type = json === undefined ? 'text/html' : 'application/json';
+    response.writeHead(status, { 'content-type': type }).end(json ?? '<!doctype html><title>Hello</title>');
   });
   await new Promise<void>((resolve) => web.listen(0, '127.0.0.1', resolve));
   origin = `http://127.0.0.1:${(web.address() as AddressInfo).port}`;
@@ -260,6 +262,43 @@ describe('a server that cannot be used', () => {
     const failed = await failures(odd('alien'));
     expect(failed).toMatchObject({ exit: 4, code: 'version-unsupported' });
     expect(failed.message).toMatch(/the server offers 1999-12-31; Parley speaks 2026-07-28, 2025-11-25, .*2024-11-05/);
+  });
+
+  it('because it answers the greeting with an error', async () => {
+    const error = { jsonrpc: '2.0', id: null, error: { code: -32603, message: 'no database' } };
+    const refuse = `process.stdin.on('data', () => console.log(${JSON.stringify(JSON.stringify(error))}))`;
+    expect(await failures({ command: process.execPath, args: ['-e', refuse] })).toEqual({
+      exit: 4,
+      code: 'unreachable',
+      message:
+        'Server "s": It answered the greeting with error -32603, "no database". Check that it is an MCP server, and what its own log says.',
+    });
+  });
+
+  it('because it is overloaded, or what it is behind has failed', async () => {
+    const [busy, failed] = await Promise.all([failures({ url: `${origin}/busy` }), failures({ url: `${origin}/failed` })]);
+    expect(busy).toMatchObject({ exit: 4, code: 'http-status', message: expect.stringContaining('try again later') as string });
+    expect(failed).toMatchObject({ exit: 4, code: 'http-status', message: expect.stringContaining('its own log') as string });
+  });
+
+  it('because it answers with JSON that is no MCP, or with nothing', async () => {
+    const [other, nothing] = await Promise.all([failures({ url: `${origin}/other` }), failures({ url: `${origin}/nothing` })]);
+    for (const failed of [other, nothing]) {
+      expect(failed).toMatchObject({ exit: 4, code: 'protocol-violation' });
+      expect(failed.message).toMatch(/^Server "s": .* Check that it is an MCP server\.$/);
+    }
+  });
+
+  it('because its program is not where it should be, which its last words say', async () => {
+    const parley = withServers({ s: { command: process.execPath, args: ['no-such-server.js'] } });
+    const { code, stderr } = await parley('tools', 'list');
+    expect(code).toBe(4);
+    expect(stderr).toMatch(/ended with exit code 1\. Its standard error may say why\.\n/);
+    expect(stderr).toMatch(/^│ Error: Cannot find module '.*no-such-server\.js'$/m);
+    const silent = withServers({ s: { command: process.execPath, args: ['-e', '0'] } });
+    expect((await silent('tools', 'list')).stderr).toMatch(
+      /ended with exit code 0\. It wrote nothing to its standard error\.\n$/,
+    );
   });
 
   it('because it ended with a complaint, which is shown', async () => {

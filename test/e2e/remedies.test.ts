@@ -75,6 +75,19 @@ describe('a server that is not there', () => {
     expect(got.stderr).toMatch(
       /the variable "PARLEY_NEVER_SET" is not set[^]*Server "s" is left out until \S+ is corrected\.\n$/,
     );
+    const listed = await parley(['tools', 'list']);
+    expect(listed).toMatchObject({ code: 1, stdout: '' });
+    expect(listed.stderr).toMatch(/No server can be used until the configuration is corrected\.\n$/);
+    // Beside one that is well, it is missed where it is named.
+    const both = withServers({ s: odd('plain', { env: { KEY: '${PARLEY_NEVER_SET}' } }), well: odd('plain') });
+    for (const args of [
+      ['call', 's/echo'],
+      ['tools', 'show', 's/echo'],
+    ]) {
+      const ran = await both(args);
+      expect(ran).toMatchObject({ code: 2, stdout: '' });
+      expect(ran.stderr).toMatch(/Server "s" is left out until \S+ is corrected\.\n$/);
+    }
   });
 
   it('because it never answers is waited for until its time-out, and is told what it was started without', async () => {

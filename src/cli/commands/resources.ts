@@ -4,7 +4,7 @@ import { oneLine, type Host } from '../../host/index.ts';
 import { columns, markdownTable } from '../output.ts';
 import { printOutcome } from '../outcome.ts';
 import type { Run } from '../run.ts';
-import { refuseDisabled, serversFor, settle, withHost } from '../workspace.ts';
+import { refuseUnused, serversFor, settle, withHost } from '../workspace.ts';
 import { completeAndPrint } from './completion.ts';
 import { addListCommand } from './listing.ts';
 
@@ -24,7 +24,7 @@ export function addResourcesCommands(program: Command, run: Run): void {
           // There may be nothing of that name because no server could be reached.
           if (outcome.type === 'unknown') {
             await settle(host, workspace);
-            refuseDisabled(workspace, name as string);
+            refuseUnused(workspace, name as string);
           }
           return printOutcome(workspace.printer, outcome);
         }),

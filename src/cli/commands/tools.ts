@@ -6,7 +6,7 @@ import { gutter, oneLine, visible, type Host, type ToolEntry } from '../../host/
 import { exitCode } from '../exit.ts';
 import { columns, markdownTable, type Result } from '../output.ts';
 import type { Run } from '../run.ts';
-import { refuseDisabled, serversFor, settle, usableServer, withHost, type Workspace } from '../workspace.ts';
+import { refuseUnused, serversFor, settle, usableServer, withHost, type Workspace } from '../workspace.ts';
 
 export function addToolsCommands(program: Command, run: Run): void {
   const tools = program.command('tools').description('Find tools');
@@ -98,7 +98,7 @@ export async function findTool(host: Host, workspace: Workspace, name: string): 
     const names = found.entries.map(nameOf);
     throw new ParleyError('usage', `More than one server has a tool "${name}". Name the server too: ${names.join(', ')}.`);
   }
-  refuseDisabled(workspace, name);
+  refuseUnused(workspace, name);
   const { suggestions } = found;
   const remedy = suggestions.length > 0 ? suggestion(suggestions) : ' `parley tools list` lists all.';
   throw new ParleyError('not-found', `There is no tool "${name}".${remedy}`, { details: { suggestions } });

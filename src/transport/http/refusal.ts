@@ -62,7 +62,12 @@ export function faultOf(
       details: asked === 'message' ? { ...details, unsent: true } : details,
     });
   }
-  const remedy = 'Check that the URL is an MCP endpoint and that the server is well.';
+  const remedy =
+    status === 429
+      ? 'It asks for fewer requests: try again later.'
+      : status >= 500
+        ? 'The server, or a proxy before it, has failed: try again later, and look at its own log.'
+        : 'Check that the URL is an MCP endpoint and that the server is well.';
   return new ParleyError('http-status', `${target} answered HTTP ${status} and no MCP reply. ${remedy}`, { details });
 }
 

@@ -218,9 +218,11 @@ class ProcessChannel implements StdioChannel {
       noise === 0
         ? ''
         : `, after ${String(noise)} ${noise === 1 ? 'line' : 'lines'} on its standard output that ${noise === 1 ? 'is' : 'are'} not MCP`;
-    const message = `The server process "${this.#name}" ${what}${after}. Its standard error may say why; opening the line again starts it anew.`;
+    const stderrTail = this.#stderrTail();
+    const said = stderrTail === '' ? 'It wrote nothing to its standard error.' : 'Its standard error may say why.';
+    const message = `The server process "${this.#name}" ${what}${after}. ${said}`;
     return new ParleyError('server-stopped', message, {
-      details: { ...exit, stderrTail: this.#stderrTail() },
+      details: { ...exit, stderrTail },
       retryable: true,
     });
   }
