@@ -18,6 +18,8 @@ export interface Limit {
     | 'events'
     | 'pages'
     | 'entries'
+    | 'processes'
+    | 'files'
     | 'rounds'
     | 'a second'
     | 'an hour';
@@ -85,6 +87,28 @@ export const LIMITS = {
     unit: 'bytes',
     what: 'The size of those lines in all.',
     breach: 'The line ends with `not-mcp`.',
+  },
+  // These three are looked at once in a while, on Linux alone.
+  maxServerProcesses: {
+    default: 64,
+    ceiling: 4_096,
+    unit: 'processes',
+    what: 'A server process and all that came of it.',
+    breach: 'All of them are killed, and the line ends.',
+  },
+  maxServerMemoryBytes: {
+    default: 2_048 * MIB,
+    ceiling: 1_048_576 * MIB,
+    unit: 'bytes',
+    what: 'The memory of all these together.',
+    breach: 'All of them are killed, and the line ends.',
+  },
+  maxServerFiles: {
+    default: 1_024,
+    ceiling: 1_048_576,
+    unit: 'files',
+    what: 'Files, sockets and pipes that one of these has open.',
+    breach: 'All of them are killed, and the line ends.',
   },
   maxMessageBytes: {
     default: 16 * MIB,

@@ -18,9 +18,17 @@ export interface Kinship {
   readonly known: ReadonlyMap<number, Row>;
 }
 
+/** Whether a process has the variable `mark`, as `NAME=value`. */
+export type IsMarked = (pid: number, mark: string) => boolean;
+
 /** All processes that run; those that have ended and that nobody has reaped do not count. */
 export function processTable(): readonly Row[] {
-  return readdirSync('/proc').flatMap((name) => (/^\d+$/.test(name) ? (readRow(Number(name)) ?? []) : []));
+  return processIds().flatMap((pid) => readRow(pid) ?? []);
+}
+
+/** The numbers of all processes, also of those that have ended and that nobody has reaped. */
+export function processIds(): readonly number[] {
+  return readdirSync('/proc').flatMap((name) => (/^\d+$/.test(name) ? Number(name) : []));
 }
 
 /** One process, or undefined when it does not run. */
@@ -30,12 +38,17 @@ export function readRow(pid: number): Row | undefined {
 }
 
 /** True when the process was started with the variable `mark`, or inherited it. */
-export function carries(pid: number, mark: string): boolean {
+export function carries(pid: number, mark: string, variables = variablesOf): boolean {
+  return variables(pid).includes(`\0${mark}\0`);
+}
+
+/** The variables that the process was started with, each between two zero bytes. */
+export function variablesOf(pid: number): string {
   try {
-    return `\0${readFileSync(`/proc/${String(pid)}/environ`, 'latin1')}`.includes(`\0${mark}\0`);
+    return `\0${readFileSync(`/proc/${String(pid)}/environ`, 'utf8')}`;
   } catch {
     // It ended while it was looked at, or is somebody else's.
-    return false;
+    return '';
   }
 }
 
@@ -43,7 +56,7 @@ export function carries(pid: number, mark: string): boolean {
  * The rows that belong to the server: its leader and those known before, each only while it is the very same process; all that
  * carry its mark; and whatever descends from one of them or shares a session with it, since no stranger can.
  */
-export function familyOf(table: readonly Row[], kinship: Kinship, isMarked = carries): readonly Row[] {
+export function familyOf(table: readonly Row[], kinship: Kinship, isMarked: IsMarked = carries): readonly Row[] {
   const { leader, startedAt, mark, known } = kinship;
   // What is older than the server cannot come from it, and need not be looked at closely.
   const candidates = table.filter((row) => row.startedAt >= startedAt);

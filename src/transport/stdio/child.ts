@@ -14,6 +14,7 @@ import { createFamily, MARK, type Family } from './family.ts';
 import { cannotStart, locate, WHY_NOT_EXECUTABLE, WHY_NOT_FOUND } from './locate.ts';
 import { LogFile } from './log-file.ts';
 import { StderrTail } from './stderr.ts';
+import type { Bounds, Excess } from './usage.ts';
 import { windowsLaunch, type Launch } from './windows.ts';
 
 /** Milliseconds for each step of ending a process. Their sum, and a moment, bounds it all. */
@@ -148,6 +149,7 @@ export class Child {
   readonly #silent: Promise<void>;
   #exit: Exit | undefined;
   #stopped: Promise<void> | undefined;
+  #killed = false;
 
   constructor(handle: Process, options: ChildOptions & { readonly family: Family; readonly release: () => void }) {
     const { logFile, log, shutdown, clock } = options;
@@ -195,6 +197,18 @@ export class Child {
     return (this.#stopped ??= this.#stop());
   }
 
+  /** Ends it and all that came of it at once. Resolves as `stop` does, which this begins or shortens. */
+  kill(): Promise<void> {
+    this.#killed = true;
+    this.#family.signal('SIGKILL');
+    return this.stop();
+  }
+
+  /** What it may use with all that comes of it. `report` is called once, when it uses more. */
+  bound(bounds: Bounds, report: (excess: Excess) => void): void {
+    this.#family.bound(bounds, report);
+  }
+
   /** Lets go of the pipes, also of those that somebody still holds open. */
   release(): void {
     this.stdin.destroy();
@@ -214,7 +228,7 @@ export class Child {
     await this.#soon(this.exited, eofMs);
     if (!isGone()) {
       this.#family.signal('SIGTERM');
-      await this.#until(isGone, termMs);
+      await this.#until(() => this.#killed || isGone(), termMs);
     }
     const endsAt = this.#clock.now() + killMs;
     while (!isGone() && this.#clock.now() < endsAt) {

@@ -2,7 +2,7 @@
 // Whatever ends the line, the process and all it started end with it.
 import { basename } from 'node:path';
 import type { Readable } from 'node:stream';
-import { limitOf, silent, systemClock, type Clock, type Log } from '../../base/index.ts';
+import { limitOf, overLimit, silent, systemClock, type Clock, type Log } from '../../base/index.ts';
 import { ParleyError } from '../../errors.ts';
 import {
   abortError,
@@ -20,6 +20,7 @@ import { commandLine } from './command-line.ts';
 import { childEnvironment } from './environment.ts';
 import { Line, type LineLimits } from './line.ts';
 import { confine, type SandboxOptions, type SandboxStatus } from './sandbox.ts';
+import type { Bounds, Excess } from './usage.ts';
 import { Watch } from './watch.ts';
 
 export interface StdioOptions extends LineLimits {
@@ -39,6 +40,12 @@ export interface StdioOptions extends LineLimits {
   /** Lines, and bytes of them, that are no MCP and come without a request between, before the line is given up. Defaults 100 and 64 KiB. */
   readonly maxNoiseLines?: number;
   readonly maxNoiseBytes?: number;
+  /** Processes that the server may be, with all it starts. Default 64. Watched on Linux alone, as the next two are. */
+  readonly maxServerProcesses?: number;
+  /** Bytes of memory that these may use together. Default 2 GiB. */
+  readonly maxServerMemoryBytes?: number;
+  /** Files, sockets and pipes that each of them may have open. Default 1,024. */
+  readonly maxServerFiles?: number;
   readonly shutdown?: ShutdownTimes;
   /** Milliseconds of silence on its pipes after which a process that ended is taken to have said all. Default 200. */
   readonly lingerMs?: number;
@@ -63,6 +70,7 @@ export interface StdioChannel extends Channel {
 /** A server process that goes on writing after its end, through a process of its own, is heard no longer than this. */
 const LONGEST_LINGER_MS = 1_000;
 const STDERR_TAIL_BYTES = 2_048;
+const MIB = 1_048_576;
 
 /**
  * A transport that starts `command` each time it is opened.
@@ -136,6 +144,7 @@ class ProcessChannel implements StdioChannel {
     // Node throws away what nobody has read when a process ends, unless somebody says that it will be read.
     child.stdout.on('readable', willBeRead);
     void child.exited.then(() => this.#linger());
+    child.bound(boundsOf(options), (excess) => this.#exceed(excess));
   }
 
   start(receiver: Receiver): void {
@@ -173,6 +182,14 @@ class ProcessChannel implements StdioChannel {
       `"${this.#name}" wrote ${String(this.#noiseLines)} lines that are not MCP: the server prints to stdout. ` +
       'Check the command, or make the server log to stderr.';
     this.#lose(new ParleyError('not-mcp', message, { details: { stderrTail: this.#stderrTail() } }));
+  }
+
+  /** It used more than it may. What came of it may still be growing, so nothing is waited for. */
+  #exceed(excess: Excess): void {
+    void this.#child.kill();
+    const { limit, allowed, observed } = excess;
+    const what = `The server process "${this.#name}" ${USED[limit](observed, allowed)}, and was ended with all it started.`;
+    this.#lose(overLimit(limit, observed, what, allowed, { stderrTail: this.#stderrTail() }));
   }
 
   /**
@@ -248,6 +265,23 @@ class ProcessChannel implements StdioChannel {
       this.#child.release();
     });
   }
+}
+
+const USED: { readonly [K in keyof Bounds]: (observed: number, allowed: number) => string } = {
+  maxServerProcesses: (observed, allowed) =>
+    `was ${String(observed)} processes with those it started, where ${String(allowed)} are allowed`,
+  maxServerMemoryBytes: (observed, allowed) =>
+    `used ${String(Math.ceil(observed / MIB))} MiB of memory, where ${String(Math.floor(allowed / MIB))} are allowed`,
+  maxServerFiles: (observed, allowed) =>
+    `had ${String(observed)} files open in one process, where ${String(allowed)} are allowed`,
+};
+
+function boundsOf({ maxServerProcesses, maxServerMemoryBytes, maxServerFiles }: StdioOptions): Bounds {
+  return {
+    maxServerProcesses: limitOf('maxServerProcesses', maxServerProcesses),
+    maxServerMemoryBytes: limitOf('maxServerMemoryBytes', maxServerMemoryBytes),
+    maxServerFiles: limitOf('maxServerFiles', maxServerFiles),
+  };
 }
 
 function willBeRead(): void {

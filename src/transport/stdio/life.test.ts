@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { systemClock } from '../../base/index.ts';
 import { createPeer, type JsonObject, type Message } from '../../jsonrpc/index.ts';
@@ -173,6 +174,30 @@ test('closing returns though a process that nobody can find any more holds the p
     process.kill(escaped, 'SIGKILL');
   }
 });
+
+test.runIf(process.platform === 'linux')(
+  'a server that grows while it is ended is killed, whatever time it has left',
+  async () => {
+    const script = "trap '' TERM; cat; i=0; while [ $i -lt 20 ]; do sleep 1000 & i=$((i + 1)); done; wait";
+    const shutdown = { eofMs: 600_000, termMs: 600_000 };
+    const channel = await open('', { command: 'sh', args: ['-c', script], maxServerProcesses: 10, shutdown });
+    const heard = listen(channel);
+    await channel.close();
+    expect((await heard.ended).by).toBe('closed');
+    expect(runs(channel.pid)).toBe(false);
+  },
+);
+
+test.runIf(process.platform === 'linux')(
+  'when memory runs out a server goes first, and a crash writes no memory of it to the disk',
+  async () => {
+    const channel = await open('hold', { command: 'sh', args: ['-c', `"${process.execPath}" "${program}" hold & wait`] });
+    for (const pid of [channel.pid, await holder(listen(channel))]) {
+      expect(readFileSync(`/proc/${String(pid)}/oom_score_adj`, 'utf8')).toBe('500\n');
+      expect(readFileSync(`/proc/${String(pid)}/coredump_filter`, 'utf8')).toBe('00000000\n');
+    }
+  },
+);
 
 test('all groups that live can be killed at once', async () => {
   const wrapper = await open('', { command: 'sh', args: ['-c', `"${process.execPath}" "${program}" hold & wait`] });
