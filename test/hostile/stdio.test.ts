@@ -4,8 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { connect } from '../../src/client/index.ts';
+import type { Limits } from '../../src/base/index.ts';
 import { stdioTransport, type StdioChannel } from '../../src/transport/index.ts';
-import { textOf, withOracle } from './fixtures/scene.ts';
+import { eventually, textOf, withOracle } from './fixtures/scene.ts';
 
 const KIB = 1_024;
 const FAKE = join(import.meta.dirname, 'fixtures/fake-stdio.mjs');
@@ -263,5 +264,40 @@ describe('a process', () => {
       const { channel } = await host.session('bad');
       expect(Buffer.byteLength((channel as StdioChannel).stderr())).toBeLessThanOrEqual(256 * KIB);
     });
+  });
+});
+
+describe.runIf(process.platform === 'linux')('a server that grows', () => {
+  const MIB = 1_048_576;
+
+  it.each<[mode: string, limit: string, allowed: number, what: RegExp, limits: Limits]>([
+    ['fork-loop', 'maxServerProcesses', 64, /was \d{2,3} processes with those it started, where 64 are allowed/, {}],
+    [
+      'memory-hog',
+      'maxServerMemoryBytes',
+      200 * MIB,
+      /used \d{3,4} MiB of memory, where 200 are allowed/,
+      { maxServerMemoryBytes: 200 * MIB },
+    ],
+    ['file-leak', 'maxServerFiles', 1_024, /had 15\d\d files open in one process, where 1024 are allowed/, {}],
+  ])('without an end is killed with all it started, and comes back (%s)', async (mode, limit, allowed, what, limits) => {
+    await withOracle(
+      mode,
+      async ({ call, host, processes }) => {
+        const before = processes().length;
+        const outcome = await call();
+        expect(outcome).toMatchObject(breach(limit, allowed));
+        const { message = '' } = outcome.type === 'fault' ? outcome.error : {};
+        expect(message).toMatch(what);
+        expect(message).toMatch(
+          new RegExp(`^Server "bad": The server process "node" .* Raise limits\\.${limit} if that is honest\\.$`),
+        );
+        expect(textOf(await call('ping'))).toBe('pong');
+        expect(host.servers.find(({ name }) => name === 'bad')?.state).toMatchObject({ losses: [expect.any(Number)] });
+        await eventually(() => processes().length === before);
+        expect(processes()).toHaveLength(before);
+      },
+      { limits },
+    );
   });
 });
