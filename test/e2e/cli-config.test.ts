@@ -1,5 +1,5 @@
 // A new user: servers are added, looked at, switched off and taken out again, and a project brings some of its own.
-import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, realpathSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createCliHome, type CliHome, type Ran } from '../support/cli.ts';
@@ -52,6 +52,20 @@ describe('a server of the user’s, in a repository that somebody else wrote', (
     entry({ privateCwd: false });
     await parley('tools', 'list', 'some');
     expect(existsSync(ran)).toBe(true);
+  });
+});
+
+describe('a server of a project', () => {
+  it('runs what was looked at when it was trusted, also from another folder of the project', async () => {
+    const script = (mark: string) =>
+      `require('node:fs').writeFileSync(${JSON.stringify(join(user.home, mark))}, process.cwd());\n`;
+    user.write('server.js', script('trusted'));
+    user.write('sub/server.js', script('other'));
+    user.write('.mcp.json', { mcpServers: { own: { command: process.execPath, args: ['server.js'], env: user.mark } } });
+    expect(await user.trust('own')).toMatchObject({ code: 0 });
+    await user.run(['tools', 'list', 'own'], { cwd: join(user.project, 'sub') });
+    expect(read(join(user.home, 'trusted'))).toBe(realpathSync(user.project));
+    expect(existsSync(join(user.home, 'other'))).toBe(false);
   });
 });
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { isParleyError } from '../../errors.ts';
 import { createWorkspace } from './fixtures/workspace.ts';
-import { describeServer, expandServer, hideInUrl, type ServerDefinition, type Surroundings } from './index.ts';
+import { describeServer, expandServer, hideInUrl, type ServerDefinition, type StdioLaunch, type Surroundings } from './index.ts';
 
 const env = { BIN: '/opt/bin', TOKEN: 'hunter2', HOST: 'h.example' };
 
@@ -53,6 +53,22 @@ describe('expandServer', () => {
       url: 'https://h.example/mcp',
       headers: { Authorization: 'Bearer hunter2' },
     });
+  });
+
+  it('starts a project’s program at the root, in no folder of the project’s where it is confined, and the user’s where Parley is', async () => {
+    const started = async (scope: 'project' | 'user', more: object = {}) => {
+      const server = define({ command: 'a', ...more });
+      const { cwd, privateCwd } = (await expandServer(
+        { ...server, source: { ...server.source, scope } },
+        surroundings,
+      )) as StdioLaunch;
+      return { cwd, privateCwd };
+    };
+    expect(await started('project')).toEqual({ cwd: '/work/p' });
+    expect(await started('project', { cwd: 'sub' })).toEqual({ cwd: '/work/p/sub' });
+    for (const apart of [{ sandbox: 'preferred' }, { privateCwd: true }])
+      expect(await started('project', apart)).toEqual({ privateCwd: true });
+    expect(await started('user')).toEqual({});
   });
 
   it('leaves the definition as it was', async () => {

@@ -37,7 +37,7 @@ export async function expandServer(server: ServerDefinition, surroundings: Surro
       if (value === undefined) throw fault(missing(reference));
       return value;
     });
-  const launch = mapTexts(server.written, (text, field) => {
+  const written = mapTexts(server.written, (text, field) => {
     const fault = (message: string) => invalid(server, field, message);
     const ready = filled(text, fault);
     const problem = problemOf(ready, field);
@@ -45,6 +45,7 @@ export async function expandServer(server: ServerDefinition, surroundings: Surro
     if (field[0] === 'sandbox') return placeInSandbox(ready, surroundings.workspaceFolder, fault);
     return field[0] === 'cwd' && !isAbsolute(ready) ? resolve(surroundings.workspaceFolder, ready) : ready;
   });
+  const launch = server.source.scope === 'project' ? atRoot(written, surroundings) : written;
   if (server.oauth === undefined) return { ...server, ...launch };
   // Its settings may be from another file than the server.
   const about = (key: string) => (message: string) =>
@@ -52,6 +53,16 @@ export async function expandServer(server: ServerDefinition, surroundings: Surro
       details: { server: server.name },
     });
   return { ...server, ...launch, oauth: mapOAuthTexts(server.oauth, (text, key) => filled(text, about(key))) };
+}
+
+/**
+ * A project's program starts at the project's root, wherever in it Parley stands: what it names there is what was looked at when somebody
+ * trusted it. One that is confined and names no folder finds none of the project's.
+ */
+function atRoot(launch: Launch, { workspaceFolder }: Surroundings): Launch {
+  if (launch.kind === 'http' || launch.cwd !== undefined) return launch;
+  const isApart = launch.sandbox !== undefined || launch.privateCwd === true;
+  return isApart ? { ...launch, privateCwd: true } : { ...launch, cwd: workspaceFolder };
 }
 
 /** The full path. What a project holds must not lead out of it by way of a link. */

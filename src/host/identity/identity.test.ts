@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
-import { expandServer, loadConfig, type ServerDefinition } from '../config/index.ts';
+import { expandServer, loadConfig, type Scope, type ServerDefinition } from '../config/index.ts';
 import { isFloating } from './floating.ts';
 import { filledIn, identify, type ServerIdentity } from './identity.ts';
 
@@ -22,10 +22,11 @@ function program(name: string, text: string): void {
   chmodSync(join(bin, name), 0o755);
 }
 
-function define(entry: object, name = 's'): ServerDefinition {
+function define(entry: object, name = 's', scope: Scope = 'project'): ServerDefinition {
   const env = { TOKEN: 'a', HOST: 'h.example' };
   const { config } = loadConfig({ cwd: root, home: root, env, extra: { mcpServers: { [name]: entry } } });
-  return config.servers[0] as ServerDefinition;
+  const [server] = config.servers as [ServerDefinition];
+  return { ...server, source: { ...server.source, scope } };
 }
 
 const key = () => Buffer.alloc(32, 1);
@@ -47,6 +48,19 @@ describe('the identity of a program', () => {
       executable: { path: join(bin, 'run'), sha256: expect.stringMatching(/^[0-9a-f]{64}$/) as string },
       env: { SECRET: '${TOKEN}' },
     });
+  });
+
+  it('is made of the files it runs where it starts: a project’s server at the root, the user’s own where Parley stands', async () => {
+    const scripts = async (scope: Scope, more = {}) => {
+      const server = define({ ...base, ...more }, 's', scope);
+      const started = await expandServer(server, { env: { TOKEN: 'a' }, home: root, workspaceFolder: root });
+      const { facts } = await identify(server, { key, ...surroundings });
+      return { cwd: started.kind === 'stdio' ? started.cwd : '', scripts: facts['scripts'] };
+    };
+    const found = { 'server.js': { path: join(root, 'server.js'), sha256: expect.any(String) as string } };
+    expect(await scripts('project')).toEqual({ cwd: root, scripts: found });
+    expect(await scripts('user')).toEqual({ cwd: undefined, scripts: undefined });
+    expect(await scripts('user', { cwd: '.' })).toEqual({ cwd: root, scripts: found });
   });
 
   it.each<[string, () => object]>([

@@ -12,6 +12,7 @@ import {
   programName,
   type HttpLaunch,
   type Launch,
+  type Scope,
   type ServerConfig,
   type ServerDefinition,
   type StdioLaunch,
@@ -45,7 +46,8 @@ const MOST_BYTES = 16 * 1024 * 1024;
 /** Resolves with the identity of a configured server as it is written. Files that are not there are part of it as such. */
 export async function identify(server: ServerDefinition, options: IdentityOptions): Promise<ServerIdentity> {
   const { written, source } = server;
-  const launched = written.kind === 'stdio' ? await stdioFacts(written, options) : httpFacts(server, written, options);
+  const launched =
+    written.kind === 'stdio' ? await stdioFacts(written, source.scope, options) : httpFacts(server, written, options);
   const facts: JsonObject = { scope: source.scope, file: source.file, ...launched };
   const launch = digest(facts);
   const floating = written.kind === 'stdio' && isFloating(programName(written.command), written.args);
@@ -80,9 +82,11 @@ function placesOf(launch: Launch): readonly string[] {
   return [command, ...args, cwd, ...(sandbox?.read ?? []), ...(sandbox?.write ?? [])];
 }
 
-async function stdioFacts(launch: StdioLaunch, options: IdentityOptions): Promise<JsonObject> {
+async function stdioFacts(launch: StdioLaunch, scope: Scope, options: IdentityOptions): Promise<JsonObject> {
   const { command, args, env, cwd, privateCwd, sandbox } = launch;
-  const folder = resolve(options.workspaceFolder, placed(cwd ?? '.', options));
+  // Where it starts.
+  const folder =
+    cwd === undefined && scope !== 'project' ? process.cwd() : resolve(options.workspaceFolder, placed(cwd ?? '.', options));
   const runs = (text: string) => fileFacts(placed(text, options), folder);
   const scripts: Record<string, unknown> = {};
   for (const file of scriptsOf(command, args)) {

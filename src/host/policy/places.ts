@@ -21,15 +21,16 @@ export const LOCAL_PLACES: Places = { home: homedir(), realpath, workingDirector
 
 /** This machine's own, with the directories that these servers are started in. A placeholder leaves one unknown. */
 export function placesOf(
-  servers: readonly Pick<ServerDefinition, 'name' | 'written'>[],
+  servers: readonly Pick<ServerDefinition, 'name' | 'source' | 'written'>[],
   { home, workspaceFolder }: { readonly home: string; readonly workspaceFolder: string },
 ): Places {
   const directories = new Map<string, string>();
-  for (const { name, written } of servers) {
+  for (const { name, source, written } of servers) {
     if (written.kind !== 'stdio' || written.cwd?.includes('${') === true) continue;
     // A folder of its own has a name that nobody knows before.
     if (written.cwd === undefined && written.privateCwd === true) continue;
-    directories.set(name, written.cwd === undefined ? process.cwd() : resolve(workspaceFolder, written.cwd));
+    const base = source.scope === 'project' ? workspaceFolder : process.cwd();
+    directories.set(name, written.cwd === undefined ? base : resolve(workspaceFolder, written.cwd));
   }
   return { home, realpath, workingDirectory: (server) => directories.get(server) };
 }

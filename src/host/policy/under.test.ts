@@ -234,19 +234,23 @@ it('asks the machine nothing before there is a path', () => {
 
 it('a server works where it is started, as far as that is written', () => {
   const stdio = { kind: 'stdio', command: 'x', args: [], env: {} } as const;
+  const source = { file: 'f', key: 'k', scope: 'user' } as const;
   const { workingDirectory } = placesOf(
     [
-      { name: 'here', written: stdio },
-      { name: 'there', written: { ...stdio, cwd: 'sub' } },
-      { name: 'who-knows', written: { ...stdio, cwd: '${HOME}/x' } },
-      { name: 'alone', written: { ...stdio, privateCwd: true } },
-      { name: 'away', written: { kind: 'http', url: 'https://x.example', headers: {}, transport: 'http' } },
+      { name: 'here', source, written: stdio },
+      { name: 'there', source, written: { ...stdio, cwd: 'sub' } },
+      { name: 'projects', source: { ...source, scope: 'project' }, written: stdio },
+      { name: 'who-knows', source, written: { ...stdio, cwd: '${HOME}/x' } },
+      { name: 'alone', source, written: { ...stdio, privateCwd: true } },
+      { name: 'away', source, written: { kind: 'http', url: 'https://x.example', headers: {}, transport: 'http' } },
     ],
     { home: '/home/me', workspaceFolder: '/work' },
   );
-  expect(['here', 'there', 'who-knows', 'away'].map(workingDirectory)).toEqual([
+  expect(['here', 'there', 'projects', 'who-knows', 'alone', 'away'].map(workingDirectory)).toEqual([
     process.cwd(),
     '/work/sub',
+    '/work',
+    undefined,
     undefined,
     undefined,
   ]);
