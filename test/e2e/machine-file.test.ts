@@ -67,6 +67,14 @@ describe.skipIf(trial === undefined)("the administrator's file", () => {
     expect((await run('mcp', 'list')).stdout).toMatch(/^✓ {2}s {2}.* machine {2}connected/);
     expect((await run('mcp', 'list', '--no-connect')).stdout).toMatch(/^s .* machine\n$/);
     expect((await run('mcp', 'get', 's')).stdout).toContain(`mcpServers.s in ${FILE} (machine)`);
+    expect((await run('mcp', 'disable', 's')).code).toBe(0);
+    expect((await run('mcp', 'list')).stdout).toMatch(/^s {2}disabled/);
+    machine.write({ mcpServers: { s: { ...server(), enabled: true } } });
+    expect(await run('mcp', 'disable', 's')).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: 'parley: Server "s" stays enabled: another file than that of local scope prevails.\n',
+    });
     for (const args of [
       ['add', 't', '-s', 'machine', 'https://h.example/mcp'],
       ['remove', 's'],

@@ -92,6 +92,14 @@ export function addMcpCommands(program: Command, run: Run): void {
         run((workspace, [name], options: { scope: string }) => {
           scopeOf(workspace, name as string);
           setEnabled(place(workspace, options.scope), name as string, state);
+          const now = workspace.reload().config.servers.find((each) => each.name === name);
+          if (now !== undefined && now.enabled !== (verb === 'enable')) {
+            const stays = now.enabled ? 'enabled' : 'disabled';
+            throw new ParleyError(
+              'usage',
+              `Server "${now.name}" stays ${stays}: another file than that of ${options.scope} scope prevails.`,
+            );
+          }
           workspace.printer.result({
             json: { name, enabled: verb === 'enable' },
             text: () => `Server "${name}" is ${state}.`,
