@@ -25,15 +25,26 @@ const PACKAGE_OPTION = /^(?:-p|--package|--from|--spec|--with)(?:=(.*))?$/s;
  * `program` is the name of the command, without its folder and `.cmd` or `.exe`.
  */
 export function isFloating(program: string, args: readonly string[]): boolean {
-  const fetcher = FETCHERS.find((each) => each.program.test(program));
-  if (fetcher === undefined) return false;
-  const first = args.findIndex((arg) => !arg.startsWith('-'));
-  if (fetcher.verb !== undefined && !fetcher.verb.includes(args[first] ?? '')) return false;
-  const rest = fetcher.verb === undefined ? args : args.slice(first + 1);
+  const { fetcher, rest } = fetchedBy(program, args) ?? {};
+  if (fetcher === undefined || rest === undefined) return false;
   if (fetcher.exact === isImageDigest) return !rest.some(isImageDigest);
   if (fetcher.exact === isDenoSource) return !rest.some(isDenoSource);
   const named = packages(rest);
   return named.length === 0 || !named.every(fetcher.exact);
+}
+
+/** The names of packages that npm and its like take out of the folder they stand in, where they are there, and do not fetch then. */
+export function localPackages(program: string, args: readonly string[]): readonly string[] {
+  const { fetcher, rest = [] } = fetchedBy(program, args) ?? {};
+  return fetcher?.exact === isNpmVersion ? packages(rest).map((word) => word.replace(/(?<=.)@[^/]*$/, '')) : [];
+}
+
+/** How the command fetches what it runs, and the words behind that; undefined when it fetches nothing. */
+function fetchedBy(program: string, args: readonly string[]) {
+  const fetcher = FETCHERS.find((each) => each.program.test(program));
+  if (fetcher?.verb === undefined) return fetcher && { fetcher, rest: args };
+  const first = args.findIndex((arg) => !arg.startsWith('-'));
+  return fetcher.verb.includes(args[first] ?? '') ? { fetcher, rest: args.slice(first + 1) } : undefined;
 }
 
 /** The packages that are named: by options, or else by the first word. */

@@ -63,6 +63,29 @@ describe('the identity of a program', () => {
     expect(await scripts('user', { cwd: '.' })).toEqual({ cwd: root, scripts: found });
   });
 
+  it('that takes a package out of its folder in the place of the one it names says so, and is held to no run but its own', async () => {
+    const entry = { command: 'npx', args: ['-y', '@some/server@1.2.3', '.'] };
+    const before = await identityOf(entry);
+    expect(before).toMatchObject({ floating: false });
+    expect(before.facts).not.toHaveProperty('packages');
+    const folder = join(root, 'node_modules/@some/server');
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, 'package.json'), '{ "version": "1.2.3" }');
+    const after = await identityOf(entry);
+    expect(after.launch).not.toBe(before.launch);
+    expect(after).toMatchObject({
+      floating: true,
+      facts: { packages: { 'node_modules/@some/server/package.json': { path: join(folder, 'package.json') } } },
+    });
+    expect(await identityOf({ ...entry, privateCwd: true })).toMatchObject({ floating: false });
+    for (const [command, args] of [
+      ['npm', ['exec', '--package=@some/server@1.2.3', '--', 'x']],
+      ['bunx', ['@some/server']],
+    ] as const)
+      expect((await identityOf({ command, args })).facts).toHaveProperty('packages');
+    expect((await identityOf({ command: 'npm', args: ['start'] })).facts).not.toHaveProperty('packages');
+  });
+
   it.each<[string, () => object]>([
     ['another command', () => (program('run2', '#!/bin/sh\necho one\n'), { ...base, command: 'run2' })],
     ['another argument', () => ({ ...base, args: ['server.js', 'b'] })],

@@ -17,7 +17,7 @@ import {
   type ServerDefinition,
   type StdioLaunch,
 } from '../config/index.ts';
-import { isFloating } from './floating.ts';
+import { isFloating, localPackages } from './floating.ts';
 
 /** One server, as trust and grants know it. */
 export interface ServerIdentity {
@@ -27,7 +27,7 @@ export interface ServerIdentity {
   readonly launch: string;
   /** What `launch` is the digest of, without secrets: to be shown, and compared with what was trusted before. */
   readonly facts: JsonObject;
-  /** It fetches what it runs and does not say which version: nothing is allowed for it beyond a run. */
+  /** It fetches what it runs and does not say which version, or takes it from its folder: nothing is allowed for it beyond a run. */
   readonly floating: boolean;
 }
 
@@ -50,7 +50,8 @@ export async function identify(server: ServerDefinition, options: IdentityOption
     written.kind === 'stdio' ? await stdioFacts(written, source.scope, options) : httpFacts(server, written, options);
   const facts: JsonObject = { scope: source.scope, file: source.file, ...launched };
   const launch = digest(facts);
-  const floating = written.kind === 'stdio' && isFloating(programName(written.command), written.args);
+  // What is in a package that lies there is not looked at.
+  const floating = 'packages' in launched || (written.kind === 'stdio' && isFloating(programName(written.command), written.args));
   return { digest: launch, launch, facts, floating };
 }
 
@@ -93,12 +94,21 @@ async function stdioFacts(launch: StdioLaunch, scope: Scope, options: IdentityOp
     const found = await runs(file);
     if (found !== undefined) scripts[file] = found;
   }
+  const packages: Record<string, unknown> = {};
+  for (const name of privateCwd === true ? [] : localPackages(programName(command), args)) {
+    const program = `.bin/${name.slice(name.lastIndexOf('/') + 1)}`;
+    for (const file of [`node_modules/${name}/package.json`, `node_modules/${program}`]) {
+      const found = await runs(file);
+      if (found !== undefined) packages[file] = found;
+    }
+  }
   return {
     kind: 'stdio',
     command,
     args: args.map((arg) => keyedIfSecret(arg, options)),
     executable: await executableFacts(placed(command, options), env, folder, options),
     ...(Object.keys(scripts).length > 0 && { scripts }),
+    ...(Object.keys(packages).length > 0 && { packages }),
     ...(cwd !== undefined && { cwd }),
     ...(privateCwd === true && { privateCwd }),
     ...(sandbox !== undefined && { sandbox: { ...sandbox } }),
