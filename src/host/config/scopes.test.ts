@@ -240,6 +240,10 @@ describe('a project', () => {
     'npm_config_registry',
     'ld_preload',
     'PATH',
+    'UV_INDEX_URL',
+    'PIP_EXTRA_INDEX_URL',
+    'PYTHONUSERBASE',
+    'DOTNET_STARTUP_HOOKS',
   ])('may not set %s for a program, but the user may', (name) => {
     const workspace = createWorkspace();
     const content = { mcpServers: { x: { command: 'a', env: { [name]: 'y' } }, good: { command: 'a', env: { NODE_ENV: 'x' } } } };
