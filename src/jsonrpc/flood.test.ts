@@ -102,6 +102,15 @@ describe('what answers nothing', () => {
     },
   );
 
+  test('is answered no more than may come', () => {
+    const { clock, line } = start({ asks: 'seldom' });
+    for (let second = 0; second < 3; second++) {
+      clock.advance(1_000);
+      for (let time = 0; time < 5_000; time++) line.deliver({ jsonrpc: '2.0', id: second * 5_000 + time, method: 'ping' });
+    }
+    expect(line.sent).toHaveLength(3_000);
+  });
+
   test('is not what a client asks a server, however often', async () => {
     const { peer, clock, line } = start();
     for (let second = 0; second < 12; second++) {

@@ -33,6 +33,11 @@ export class Flood {
     return rate.take();
   }
 
+  /** True when more came in this second than may. */
+  get isHigh(): boolean {
+    return this.#inSecond > this.#maxPerSecond;
+  }
+
   /** Counts a message that answers nothing. Returns how many came in this second when that was too many for ten seconds in a row. */
   count(): number | undefined {
     const second = Math.floor(this.#clock.now() / 1_000);

@@ -102,7 +102,7 @@ export interface PeerStats {
   invalid: number;
   /** Progress nobody waits for, that does not increase, or that was too much. */
   progress: number;
-  /** Notifications that came too fast. */
+  /** Notifications, requests and faults that came too fast. */
   flooded: number;
 }
 
@@ -372,6 +372,7 @@ class LinePeer implements Peer {
   #receiveInvalid({ why, id, asks }: Omit<Invalid, 'kind'>, origin: Origin | undefined): void {
     if (this.#floods()) return;
     this.stats.invalid++;
+    if (asks && this.#flood.isHigh) return void this.stats.flooded++;
     this.#report({ kind: 'malformed', message: `A message that is not JSON-RPC was dropped: ${why}.` });
     if (asks) {
       // Only under its own id: that of the stream is ours, and may be one of theirs as well.
@@ -393,7 +394,8 @@ class LinePeer implements Peer {
   }
 
   #answer(request: Request, origin: Origin | undefined): void {
-    if (this.#asks === 'seldom' && this.#floods()) return;
+    // Whoever asks faster than may be read need not be answered: that would cost more than the reading.
+    if (this.#asks === 'seldom' && (this.#floods() || this.#flood.isHigh)) return void this.stats.flooded++;
     const { onRequest } = this.#options;
     const refuse = (code: number, message: string) => this.#reply({ jsonrpc: '2.0', id: request.id, error: { code, message } });
     if (onRequest === undefined) return refuse(rpcCode.methodNotFound, 'Method not found');
