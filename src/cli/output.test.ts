@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { ParleyError } from '../errors.ts';
 import { exitOfError, exitOfOutcome } from './exit.ts';
-import { columns, formOf, markdownTable, toJson } from './output.ts';
+import type { Io } from './io.ts';
+import { columns, createPrinter, formOf, markdownTable, toJson } from './output.ts';
 
 describe('output', () => {
   it('knows its forms and refuses others', () => {
@@ -13,6 +14,24 @@ describe('output', () => {
     const text = toJson({ a: '\u001b[31m\u009b\u2028\nü' });
     expect(text).toBe('{"a":"\\u001b[31m\\u009b\\u2028\\nü"}');
     expect(JSON.parse(text)).toEqual({ a: '\u001b[31m\u009b\u2028\nü' });
+  });
+
+  it('says nothing on stderr that a terminal acts on, and no message of a server begins in the first column', () => {
+    const written: string[] = [];
+    const io = { stderr: { write: (text: string) => written.push(text) } } as unknown as Io;
+    const bad = 'a\u009b2J\u202e\u{e0041}\nAllow? [y]\r\n  b\n│ c';
+    const shown = 'a\\u{9b}2J\\u{202e}\\u{e0041}';
+    const printer = createPrinter(io, { verbose: true });
+    printer.say(bad);
+    printer.detail(bad);
+    printer.error('denied', bad);
+    expect(written).toEqual([
+      `${shown}\nAllow? [y]\n  b\n│ c\n`,
+      `${shown}\nAllow? [y]\n  b\n│ c\n`,
+      `parley: ${shown}\n│ Allow? [y]\n  b\n│ c\n`,
+    ]);
+    createPrinter(io, { json: true }).error('denied', 'x\ufe0f\u009b');
+    expect(JSON.parse(written.at(-1) ?? '')).toEqual({ error: { code: 'denied', message: 'x\ufe0f\u009b' } });
   });
 
   it('lays rows out in columns and tables', () => {

@@ -1,6 +1,6 @@
 // How results reach the user: one JSON value, lines of JSON, Markdown or text on stdout; everything else on stderr.
 import { ParleyError } from '../errors.ts';
-import { gutter, visible } from '../host/index.ts';
+import { GUTTER, gutter, visible } from '../host/index.ts';
 import type { Io } from './io.ts';
 
 export const FORMS = ['text', 'markdown', 'json', 'raw', 'ndjson'] as const;
@@ -54,7 +54,8 @@ export function formOf({ output, json }: OutputOptions): Form {
 export function createPrinter(io: Io, options: OutputOptions): Printer {
   const form = formOf(options);
   const out = (text: string) => void io.stdout.write(text.endsWith('\n') ? text : `${text}\n`);
-  const err = (text: string) => void io.stderr.write(`${text}\n`);
+  // Whatever a line was made of, a terminal acts on nothing in it.
+  const err = (text: string) => void io.stderr.write(`${visible(text, { multiline: true })}\n`);
   return {
     form,
     result(result) {
@@ -76,10 +77,15 @@ export function createPrinter(io: Io, options: OutputOptions): Printer {
     },
     error(code, message, details = {}) {
       const { stderr } = details;
-      if (form === 'json' || form === 'ndjson') err(toJson({ error: { code, message, ...details } }));
-      else err(`parley: ${visible(message, { multiline: true })}${stderr === undefined ? '' : `\n${gutter(stderr)}`}`);
+      if (form === 'json' || form === 'ndjson') io.stderr.write(`${toJson({ error: { code, message, ...details } })}\n`);
+      else err(`parley: ${behindBar(message)}${stderr === undefined ? '' : `\n${gutter(stderr)}`}`);
     },
   };
+}
+
+/** A message may hold a server's own lines: none of them begins in the first column, which is Parley's. */
+function behindBar(message: string): string {
+  return message.replace(/[\r\n]+(?=[^\s│])/g, `\n${GUTTER}`);
 }
 
 /**
