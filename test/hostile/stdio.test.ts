@@ -181,16 +181,18 @@ describe('what a server says by itself', () => {
   });
 
   it('as progress without end does not keep a call alive', async () => {
-    const fake = { command: process.execPath, args: [FAKE, '--mode', 'endless-progress'] };
-    const session = await connect(stdioTransport(fake));
-    const heard: number[] = [];
-    await expect(
-      session.callTool('work', {}, { timeoutMs: 500, maxMs: 1_500, onProgress: ({ progress }) => heard.push(progress) }),
-    ).rejects.toMatchObject({ code: 'timeout', details: { afterMs: 1_500 } });
-    expect(heard.length).toBeGreaterThan(1);
-    expect(heard).toEqual([...heard].sort((a, b) => a - b));
-    expect(heard.every(Number.isSafeInteger)).toBe(true);
-    await session.close();
+    await withOracle('healthy', async () => {
+      const fake = { command: process.execPath, args: [FAKE, '--mode', 'endless-progress'] };
+      const session = await connect(stdioTransport(fake));
+      const heard: number[] = [];
+      await expect(
+        session.callTool('work', {}, { timeoutMs: 500, maxMs: 1_500, onProgress: ({ progress }) => heard.push(progress) }),
+      ).rejects.toMatchObject({ code: 'timeout', details: { afterMs: 1_500 } });
+      expect(heard.length).toBeGreaterThan(1);
+      expect(heard).toEqual([...heard].sort((a, b) => a - b));
+      expect(heard.every(Number.isSafeInteger)).toBe(true);
+      await session.close();
+    });
   });
 });
 
@@ -198,28 +200,32 @@ describe('a process', () => {
   it.each(['start', 'discover', 'initialize', 'half'].flatMap((at) => [0, 3].map((code) => [at, code] as const)))(
     'that ends in its greeting (%s) with code %i is told at once, with its code',
     async (at, code) => {
-      const flags = ['--mode', 'exits', '--at', at, '--code', String(code)];
-      // No wait of ours is short enough to be the reason.
-      const options = { connectTimeoutMs: 600_000, probeTimeoutMs: 600_000 };
-      const connected = connect(stdioTransport({ command: process.execPath, args: [FAKE, ...flags] }), options);
-      if (at !== 'discover') {
-        await expect(connected).rejects.toMatchObject({ code: 'server-stopped', details: { exitCode: code } });
-        return;
-      }
-      // It knows no discovery, and is started again for a greeting that it knows.
-      const session = await connected;
-      expect(session.era).toBe('legacy');
-      await session.close();
+      await withOracle('healthy', async () => {
+        const flags = ['--mode', 'exits', '--at', at, '--code', String(code)];
+        // No wait of ours is short enough to be the reason.
+        const options = { connectTimeoutMs: 600_000, probeTimeoutMs: 600_000 };
+        const connected = connect(stdioTransport({ command: process.execPath, args: [FAKE, ...flags] }), options);
+        if (at !== 'discover') {
+          await expect(connected).rejects.toMatchObject({ code: 'server-stopped', details: { exitCode: code } });
+          return;
+        }
+        // It knows no discovery, and is started again for a greeting that it knows.
+        const session = await connected;
+        expect(session.era).toBe('legacy');
+        await session.close();
+      });
     },
   );
 
   it('that starts slower than the probe waits, and speaks both eras, is spoken to in the newer one', async () => {
-    const fake = { command: process.execPath, args: [FAKE, '--era', 'modern'] };
-    // No process starts within a millisecond: it finds the probe and the handshake in its input together.
-    const session = await connect(stdioTransport(fake), { probeTimeoutMs: 1 });
-    expect(session.era).toBe('modern');
-    expect((await session.callTool('ping')).content).toMatchObject([{ text: 'pong' }]);
-    await session.close();
+    await withOracle('healthy', async () => {
+      const fake = { command: process.execPath, args: [FAKE, '--era', 'modern'] };
+      // No process starts within a millisecond: it finds the probe and the handshake in its input together.
+      const session = await connect(stdioTransport(fake), { probeTimeoutMs: 1 });
+      expect(session.era).toBe('modern');
+      expect((await session.callTool('ping')).content).toMatchObject([{ text: 'pong' }]);
+      await session.close();
+    });
   });
 
   it('that dies of every call is called once each time, and is given up as a crash loop', async () => {
