@@ -85,7 +85,7 @@ export function createPrinter(io: Io, options: OutputOptions): Printer {
 
 /** A message may hold a server's own lines: none of them begins in the first column, which is Parley's. */
 function behindBar(message: string): string {
-  return message.replace(/[\r\n]+(?=[^\s│])/g, `\n${GUTTER}`);
+  return message.replace(/\r?\n(?=[^\s│])/g, `\n${GUTTER}`);
 }
 
 /**

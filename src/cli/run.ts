@@ -1,6 +1,7 @@
 // Wraps a command: opens its workspace, runs it, and turns what it throws into a line and an exit code. Nothing escapes.
 import type { Command } from 'commander';
 import { isParleyError, RpcError } from '../errors.ts';
+import { gutter } from '../host/index.ts';
 import { exitOfError } from './exit.ts';
 import type { Io } from './io.ts';
 import { createPrinter, FORMS } from './output.ts';
@@ -38,6 +39,6 @@ export function report(io: Io, options: GlobalOptions, error: unknown): number {
   if (isParleyError(error)) printer.error(error.code, error.message, { stderr: stderrOf(error) });
   else if (error instanceof RpcError) printer.error(`rpc.${error.code}`, `The server answered: ${error.message}`);
   else printer.error('internal', error instanceof Error ? error.message : String(error));
-  if (error instanceof Error && error.stack !== undefined) printer.detail(error.stack);
+  if (error instanceof Error && error.stack !== undefined) printer.detail(gutter(error.stack));
   return exitOfError(error);
 }
