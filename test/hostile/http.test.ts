@@ -104,6 +104,14 @@ describe('a body', () => {
     );
   });
 
+  it('of an error that is compressed counts by what it becomes as well', async () => {
+    const bomb = gzipSync(Buffer.alloc(50 * 1_048_576, 0x20));
+    await withCalls(
+      ({ response }) => void response.writeHead(500, { 'content-encoding': 'gzip' }).end(bomb),
+      async ({ call }) => expect(await call()).toMatchObject(fails('http-status')),
+    );
+  });
+
   it('that is too deep, or has too many values, fails its own call', async () => {
     const bodies = [`${'['.repeat(10_000)}${']'.repeat(10_000)}`, `[${'0,'.repeat(250_000)}0]`];
     await withCalls(

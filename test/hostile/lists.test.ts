@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Approver } from '../../src/host/index.ts';
 import type { Tool } from '../../src/protocol/index.ts';
 import { compileSchema } from '../../src/protocol/json-schema.ts';
 import { textOf, withOracle, type Scene } from './fixtures/scene.ts';
@@ -210,6 +211,49 @@ describe('a tool', () => {
         },
       },
     );
+  });
+
+  it('that was allowed for a run is asked about again when it went away and came back, or is another', async () => {
+    const asked: string[] = [];
+    const approver: Approver = {
+      async ask({ intent }) {
+        asked.push(intent.tool);
+        return { type: 'allow', scope: 'run' };
+      },
+    };
+    await withOracle(
+      'changes-its-tools',
+      async (scene) => {
+        await scene.host.settled();
+        const work = () => toolsOf(scene)?.entries.find(({ definition }) => definition.name === 'work')?.definition;
+        const change = async (to: string, done: () => boolean) => {
+          expect(textOf(await scene.call('change', { to }))).toBe('changed');
+          await scene.until(done);
+        };
+        const times = async () => {
+          for (let time = 0; time < 2; time++) expect(textOf(await scene.call())).toBe('{}');
+          return asked.filter((name) => name === 'work').length;
+        };
+        expect(await times()).toBe(1);
+        await change('gone', () => work() === undefined);
+        expect((await scene.call()).type).toBe('unknown');
+        await change('back', () => work() !== undefined);
+        expect(await times()).toBe(2);
+        await change('other', () => (work() as Tool | undefined)?.description === 'another');
+        expect(await times()).toBe(3);
+      },
+      // What either gives may reach any server, so that it is no reason to ask.
+      { approver, servers: { good: { private: false }, bad: { private: false } } },
+    );
+  }, 60_000);
+
+  it('whose own result would have its pattern backtrack is checked all the same, in no time', async () => {
+    await withOracle('slow-output', async ({ call }) => {
+      const outcome = await call();
+      expect(textOf(outcome)).toBe('slow');
+      expect(outcome).toMatchObject({ result: { verdict: 'invalid' } });
+      expect(textOf(await call('ping'))).toBe('pong');
+    });
   });
 
   it('whose result names addresses makes nobody look there', async () => {
