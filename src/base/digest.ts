@@ -4,6 +4,7 @@
 export function canonical(value: unknown): string {
   // As JSON has it inside an array.
   if (value === undefined) return 'null';
+  if (typeof value === 'string') return quoted(value);
   if (value === null || typeof value !== 'object') return JSON.stringify(value);
   let text = '';
   if (Array.isArray(value)) {
@@ -11,11 +12,22 @@ export function canonical(value: unknown): string {
     return `[${text}]`;
   }
   const record = value as Readonly<Record<string, unknown>>;
-  for (const key of Object.keys(record).sort()) {
+  for (const key of inOrder(Object.keys(record))) {
     const member = record[key];
-    if (member !== undefined) text += `${text === '' ? '' : ','}${JSON.stringify(key)}:${canonical(member)}`;
+    if (member !== undefined) text += `${text === '' ? '' : ','}${quoted(key)}:${canonical(member)}`;
   }
   return `{${text}}`;
+}
+
+/** The keys in code-unit order; most come so. */
+export function inOrder(keys: string[]): readonly string[] {
+  for (let at = 1; at < keys.length; at++) if ((keys[at] as string) < (keys[at - 1] as string)) return keys.sort();
+  return keys;
+}
+
+/** The text as JSON has it; most needs nothing but the quotes. */
+function quoted(text: string): string {
+  return /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/.test(text) ? `"${text}"` : JSON.stringify(text);
 }
 
 /** SHA-256 over the canonical form, in hexadecimal. */

@@ -8,8 +8,8 @@ export interface Facts {
    * @throws ParleyError `limit` when it is too large to be kept
    */
   write(fact: object): string;
-  /** Throws as `write` does; what is surely small enough is not written for that. */
-  admit(fact: object): void;
+  /** Throws as `write` does; what surely takes no more than `most` bytes is not written for that. */
+  admit(fact: object, most: number): void;
   read<T>(text: string): T;
   /** True when it is not too large to be kept. */
   fits(text: string): boolean;
@@ -27,8 +27,8 @@ export function createFacts(limits: Limits = {}): Facts {
   return {
     fits,
     write,
-    admit(fact) {
-      if (mostBytes(fact) > allowed) write(fact);
+    admit(fact, most) {
+      if (most > allowed) write(fact);
     },
     read: <T>(text: string) => JSON.parse(text) as T,
   };

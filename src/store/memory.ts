@@ -51,9 +51,18 @@ interface KeptCall {
 
 /** A copy of what is kept of a call, made when somebody asks for it. */
 function recordOf({ entry, end }: KeptCall): JournalRecord {
-  const { at: endedAt, ...ended } = end ?? {};
-  const record = { ...entry, state: 'begun', ...ended, endedAt };
-  return frozen(JSON.parse(JSON.stringify(record)) as JournalRecord);
+  const begun = JSON.parse(JSON.stringify(entry)) as JournalEntry;
+  if (end === undefined) return frozen({ ...begun, state: 'begun' });
+  const { at: endedAt, ...ended } = end;
+  return frozen({ ...begun, ...ended, endedAt });
+}
+
+/** The most bytes that the JSON of a call may take. Its own digest, which may not be made yet, is short. */
+function mostBytesOf(entry: JournalEntry): number {
+  const { id, run, principal, route, serverName, server, tool, definitionDigest, because, approval = '' } = entry;
+  const names = id.length + run.length + principal.length + route.length + serverName.length + server.length + tool.length;
+  const texts = names + definitionDigest.length + because.length + approval.length;
+  return 6 * texts + mostBytes(entry.args) + mostBytes(entry.facts) + 1_000;
 }
 
 /** Returns an empty store. Its audit is whole until its bounds make it forget the beginning. */
@@ -81,9 +90,9 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
   const check = () => {
     if (closed) throw new ParleyError('closed', 'The store was closed. Open another one.');
   };
-  const append = (entry: AuditEntry): void => {
-    // Throws now for what could not be written later.
-    mostBytes(entry.body);
+  const append = (entry: AuditEntry, fact?: object): void => {
+    // Throws now for what could not be written later. What is one with a fact that is kept is written from the same.
+    if (entry !== fact) mostBytes(entry.body);
     unlinked.push(entry);
     // In one go now and then, for taking from the front is not free. What is forgotten leaves a gap, as it must.
     if (unlinked.length <= 2 * MAX_ROWS) return;
@@ -298,23 +307,25 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
     },
 
     journal: {
-      async begin(entry, audit) {
-        check();
-        refuseTaken(journal, entry.id);
-        facts.admit(entry);
-        append(audit);
-        journal.set(entry.id, { entry, end: undefined });
-        if (journal.size > 2 * MAX_ROWS) forgetOldest(journal, ({ end: over }) => over !== undefined);
-        changes.emit('journal');
-      },
-      async end(id, ended, audit) {
-        check();
-        append(audit);
-        const call = journal.get(id);
-        if (call === undefined || call.end !== undefined) return;
-        call.end = ended;
-        changes.emit('journal');
-      },
+      begin: (entry, audit) =>
+        atOnce(() => {
+          check();
+          refuseTaken(journal, entry.id);
+          facts.admit(entry, mostBytesOf(entry));
+          append(audit, entry);
+          journal.set(entry.id, { entry, end: undefined });
+          if (journal.size > 2 * MAX_ROWS) forgetOldest(journal, ({ end: over }) => over !== undefined);
+          changes.emit('journal');
+        }),
+      end: (id, ended, audit) =>
+        atOnce(() => {
+          check();
+          append(audit, ended);
+          const call = journal.get(id);
+          if (call === undefined || call.end !== undefined) return;
+          call.end = ended;
+          changes.emit('journal');
+        }),
       async recover() {
         check();
         // Whoever began a call here lives as long as the store does.
@@ -386,6 +397,20 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
       },
     },
   };
+}
+
+/** Does it now. What it throws is what the promise rejects with; where it does not throw, nobody has to wait. */
+function atOnce(act: () => void): Promise<void> | undefined {
+  try {
+    act();
+    return undefined;
+  } catch (error) {
+    return rejected(error);
+  }
+}
+
+async function rejected(error: unknown): Promise<never> {
+  throw error;
 }
 
 function frozen<T extends object>(value: T): T {

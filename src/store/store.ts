@@ -230,7 +230,7 @@ export interface JournalEntry {
   /** What the decision was made on, so that another policy can be tried on it: annotations, trust, taint. */
   readonly facts: JsonObject;
   readonly because: string;
-  readonly approval?: string;
+  readonly approval?: string | undefined;
   readonly at: number;
 }
 
@@ -254,9 +254,12 @@ export interface JournalEnd {
 }
 
 export interface JournalTable {
-  /** Keeps the call and its audit record. When it rejects, the call must not be sent. */
-  begin(entry: JournalEntry, audit: AuditEntry): Promise<void>;
-  end(id: string, end: JournalEnd, audit: AuditEntry): Promise<void>;
+  /**
+   * Keeps the call and its audit record, which may be one value. When it rejects, the call must not be sent. Undefined where it is done
+   * already.
+   */
+  begin(entry: JournalEntry, audit: AuditEntry): Promise<void> | undefined;
+  end(id: string, end: JournalEnd, audit: AuditEntry): Promise<void> | undefined;
   /**
    * Finds calls and tickets whose owner is gone: `begun` becomes `unknown`, `dispatching` becomes `outcome-unknown`, each with an
    * audit record. Resolves with those calls; each is reported to one caller only.
@@ -266,7 +269,7 @@ export interface JournalTable {
   list(filter?: { readonly state?: JournalState; readonly limit?: number }): Promise<readonly JournalRecord[]>;
 }
 
-/** What is written to the audit. `body` is JSON without secrets. */
+/** What is written to the audit. `body` is JSON without secrets; a store reads the three members and nothing else. */
 export interface AuditEntry {
   readonly at: number;
   /** `call`, `refusal`, `outcome`, `approval`, `grant`, `trust`, … */

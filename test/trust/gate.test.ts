@@ -8,6 +8,7 @@ import {
   parkApprover,
   type ApprovalRequest,
   type Approver,
+  type CallRecord,
   type HostEvent,
   type ToolOutcome,
   type Verdict,
@@ -56,6 +57,23 @@ function failing(part: 'begin' | 'end' | 'append'): Store {
 }
 
 describe('a call', () => {
+  it('is written down with about as many bytes as its result took, and told of with its digest', async () => {
+    const host = await scene.host('2026-07-28', { store, permissions: { allow: ['s/act'] } });
+    const told: CallRecord[] = [];
+    host.events.subscribe((event) => event.type === 'call' && told.push(event.record));
+    const sizes = ['x', 'x'.repeat(10_000)].map(async (text) => {
+      const outcome = await host.call('s/act', { text });
+      return textOf(outcome).length;
+    });
+    const [short = 0, long = 0] = await Promise.all(sizes);
+    const bytes = (await store.journal.list()).map((call) => call.bytes ?? 0).sort((a, b) => a - b);
+    expect(bytes[0]).toBeGreaterThan(short);
+    expect((bytes[1] ?? 0) - (bytes[0] ?? 0)).toBe(long - short);
+    const written = (await store.journal.list()).map(({ id, intentDigest }) => ({ call: id, digest: intentDigest }));
+    expect(told.map((record) => ({ call: record.call, digest: record.digest }))).toEqual(expect.arrayContaining(written));
+    expect(JSON.parse(JSON.stringify(told[0]))).toMatchObject({ name: 's/act', server: 's', digest: told[0]?.digest });
+  });
+
   it('is in the journal and the audit before it is sent, and its end after', async () => {
     const gate = join(scene.directory, 'go');
     const host = await scene.host('2026-07-28', { store, permissions: { allow: ['s/act'] }, flags: ['--slow', gate] });

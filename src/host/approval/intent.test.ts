@@ -64,6 +64,17 @@ describe('an intent', () => {
     expect(new Set([same, ...others]).size).toBe(6);
   });
 
+  it('has the digest of all that is meant, whenever it is asked for', () => {
+    const taint = [{ server: 'web', from: 'fetch', untrusted: true, private: 'no', digest: 'd' }] as const;
+    const args: Record<string, unknown> = { b: [-0, Infinity, undefined], a: 'é\n"', gone: undefined };
+    const who = { principal: 'ann', serverDigest: 'server', policyVersion: 'policy', taint };
+    const intent = createIntent({ server: 'files', tool, args, ...who, run: 'run', route: 'call' });
+    args['a'] = 'other';
+    const meant = { server: 'files', tool: 'write', definition: digest(tool), args: { a: 'é\n"', b: [0, null, null] }, ...who };
+    expect(intent.digest).toBe(digest(meant));
+    expect(intent.args).toEqual({ a: 'é\n"', b: [0, null, null] });
+  });
+
   it('keeps members of any name as data', () => {
     const args = JSON.parse('{"__proto__":{"admin":true},"constructor":1}') as JsonObject;
     const intent = createIntent({ server: 'files', tool, args });

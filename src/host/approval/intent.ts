@@ -1,7 +1,6 @@
 // One call as it will be made: built once, frozen, with one digest. What is decided, shown, approved, recorded and sent is this
 // object and nothing else, so that nothing can change in between.
-import { hash } from 'node:crypto';
-import { canonical, digest } from '../../base/index.ts';
+import { digest, inOrder } from '../../base/index.ts';
 import { ParleyError } from '../../errors.ts';
 import type { JsonObject } from '../../jsonrpc/index.ts';
 import type { Tool } from '../../protocol/index.ts';
@@ -59,36 +58,9 @@ export interface IntendedCall extends Partial<CallCircumstances> {
  * @throws ParleyError `invalid-arguments` when the arguments are not JSON, or nested deeper than 64 levels
  */
 export function createIntent(call: IntendedCall): CallIntent {
-  const { server, kind = 'tool', principal = '', run = '', route = 'library', serverDigest = '', policyVersion = '' } = call;
-  const taint = Object.freeze([...(call.taint ?? [])]);
+  const { server } = call;
   try {
-    const copied = copyOf(call.tool);
-    const { definition, definitionDigest } = copied;
-    const tool = kind === 'tool' ? definition.name : `${kind}:${definition.name}`;
-    const argsText = canonical(call.args);
-    const args = frozen(JSON.parse(argsText) as JsonObject, DEEPEST);
-    const of = [server, tool, serverDigest, policyVersion, principal, call.taint];
-    if (copied.rest?.of.every((part, at) => part === of[at]) !== true) {
-      const rest = { definition: definitionDigest, policyVersion, principal, server, serverDigest, taint, tool };
-      copied.rest = { of, text: canonical(rest).slice(1) };
-    }
-    // The canonical form of one object with all of these, without writing out what is the same from call to call.
-    const whole = hash('sha256', `{"args":${argsText},${copied.rest.text}`);
-    return Object.freeze({
-      server,
-      kind,
-      tool,
-      definition,
-      definitionDigest,
-      args,
-      principal,
-      run,
-      route,
-      serverDigest,
-      policyVersion,
-      taint,
-      digest: whole,
-    });
+    return new Intent(call, copyOf(call.tool), copied(call.args, DEEPEST) as JsonObject);
   } catch (cause) {
     throw new ParleyError(
       'invalid-arguments',
@@ -96,6 +68,79 @@ export function createIntent(call: IntendedCall): CallIntent {
       { cause, details: { server } },
     );
   }
+}
+
+/** Made of frozen parts, so that its digest is the same whenever it is first asked for. */
+class Intent implements CallIntent {
+  readonly server: string;
+  readonly kind: CallIntent['kind'];
+  readonly tool: string;
+  readonly definition: Tool;
+  readonly definitionDigest: string;
+  readonly args: JsonObject;
+  readonly principal: string;
+  readonly run: string;
+  readonly route: string;
+  readonly serverDigest: string;
+  readonly policyVersion: string;
+  readonly taint: readonly TaintMark[];
+  #digest: string | undefined;
+
+  constructor(call: IntendedCall, { definition, definitionDigest }: CopiedDefinition, args: JsonObject) {
+    const { taint = [], kind = 'tool' } = call;
+    this.server = call.server;
+    this.kind = kind;
+    this.tool = kind === 'tool' ? definition.name : `${kind}:${definition.name}`;
+    this.definition = definition;
+    this.definitionDigest = definitionDigest;
+    this.args = args;
+    this.principal = call.principal ?? '';
+    this.run = call.run ?? '';
+    this.route = call.route ?? 'library';
+    this.serverDigest = call.serverDigest ?? '';
+    this.policyVersion = call.policyVersion ?? '';
+    this.taint = Object.isFrozen(taint) ? taint : Object.freeze([...taint]);
+    Object.freeze(this);
+  }
+
+  get digest(): string {
+    return (this.#digest ??= digestOf(this));
+  }
+}
+
+function digestOf({ args, definitionDigest, policyVersion, principal, server, serverDigest, taint, tool }: Intent): string {
+  return digest({ args, definition: definitionDigest, policyVersion, principal, server, serverDigest, taint, tool });
+}
+
+/** The value as JSON keeps it, with the keys of its objects in canonical order, frozen with all it holds. */
+function copied(value: unknown, levels: number): unknown {
+  switch (typeof value) {
+    case 'string':
+    case 'boolean':
+      return value;
+    case 'number':
+      // JSON has no other zero and nothing that is not finite.
+      return Number.isFinite(value) ? value + 0 : null;
+    case 'undefined':
+      return null;
+    case 'object':
+      break;
+    default:
+      throw new TypeError(`JSON has no ${typeof value}.`);
+  }
+  if (value === null) return null;
+  if (levels === 0) throw new RangeError('nested too deep');
+  if (Array.isArray(value)) return Object.freeze(Array.from(value, (item) => copied(item, levels - 1)));
+  const copy: Record<string, unknown> = {};
+  for (const name of inOrder(Object.keys(value))) {
+    const given = (value as JsonObject)[name];
+    if (given === undefined) continue;
+    const member = copied(given, levels - 1);
+    // None is to be taken for more than a name.
+    if (name in copy) Object.defineProperty(copy, name, { value: member, enumerable: true });
+    else copy[name] = member;
+  }
+  return Object.freeze(copy);
 }
 
 /**
@@ -109,8 +154,6 @@ export function writtenTool(tool: string): string {
 interface CopiedDefinition {
   readonly definition: Tool;
   readonly definitionDigest: string;
-  /** The canonical form of all but the arguments, as it was for the last call. */
-  rest?: { readonly of: readonly unknown[]; readonly text: string };
 }
 
 const copies = new WeakMap<Tool, CopiedDefinition>();
@@ -118,17 +161,9 @@ const copies = new WeakMap<Tool, CopiedDefinition>();
 function copyOf(tool: Tool): CopiedDefinition {
   let copy = copies.get(tool);
   if (copy === undefined) {
-    const definition = frozen(JSON.parse(canonical(tool)) as Tool, Infinity);
+    const definition = copied(tool, Infinity) as Tool;
     copy = { definition, definitionDigest: digest(definition) };
     copies.set(tool, copy);
   }
   return copy;
-}
-
-/** `value` itself, frozen with all it holds. */
-function frozen<T>(value: T, levels: number): T {
-  if (typeof value !== 'object' || value === null) return value;
-  if (levels === 0) throw new RangeError('nested too deep');
-  for (const member of Object.values(value)) frozen(member, levels - 1);
-  return Object.freeze(value);
 }

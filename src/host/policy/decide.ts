@@ -3,7 +3,7 @@
 import { grantCovers, type ApprovalScope, type CallIntent, type Grant } from '../approval/index.ts';
 import type { JsonObject } from '../../jsonrpc/index.ts';
 import type { ServerSettings } from '../config/index.ts';
-import { oneLine, taintFor, type TaintMark } from '../trust/index.ts';
+import { isKeptFrom, oneLine, taintFor, type TaintMark } from '../trust/index.ts';
 import { placeOf, type Effect, type Rule, type RuleSet, type Subject } from './rules.ts';
 
 /** May this call be made? */
@@ -58,7 +58,8 @@ export function decide(question: Question): Decision {
 
 /** The rules that are about what is asked, those that deny first. A project's rules that allow are not among them. */
 export function matchingRules(question: Question): readonly Rule[] {
-  return matching(question, subjectOf(question));
+  const subject = subjectOf(question);
+  return question.rules.rules.filter((rule) => isAbout(rule, subject));
 }
 
 /** What the rules are held against. */
@@ -66,17 +67,11 @@ export function subjectOf(question: Question): Subject {
   return question.type === 'call' ? subjectOfCall(question) : subjectOfRead(question);
 }
 
-function matching({ rules: { rules } }: Question, subject: Subject): readonly Rule[] {
-  return rules.filter((rule) => mayCount(rule) && rule.matches(subject));
-}
-
 /** True when the call does no harm when it is made twice: a rule says so, or a trusted server says so of its tool. */
 export function mayRepeat(question: CallQuestion): boolean {
   const subject = subjectOfCall(question);
   if (subject.hints?.readOnlyHint === true || subject.hints?.idempotentHint === true) return true;
-  return (
-    question.rules.problems.length === 0 && question.rules.repeatable.some((rule) => mayCount(rule) && rule.matches(subject))
-  );
+  return question.rules.problems.length === 0 && question.rules.repeatable.some((rule) => isAbout(rule, subject));
 }
 
 function subjectOfCall({ intent, server }: CallQuestion): Subject {
@@ -115,22 +110,24 @@ function decideRead(question: ReadQuestion): Decision {
 
 /** What rules and taint say; undefined when they say nothing. */
 function decideByRules(question: Question, subject: Subject): Decision | undefined {
-  const found = matching(question, subject);
-  const first = (effect: Effect) => found.find((rule) => rule.effect === effect);
-  const denying = first('deny');
-  if (denying !== undefined) return byRule(denying);
-  const asking = first('ask');
-  const taint = found.some(({ evenTainted }) => evenTainted) ? undefined : byTaint(subject);
+  const first: Record<Effect, Rule | undefined> = { deny: undefined, ask: undefined, allow: undefined };
+  let evenTainted = false;
+  for (const rule of question.rules.rules) {
+    if (!isAbout(rule, subject)) continue;
+    first[rule.effect] ??= rule;
+    evenTainted ||= rule.evenTainted;
+  }
+  if (first.deny !== undefined) return byRule(first.deny);
+  const taint = evenTainted ? undefined : byTaint(subject);
   if (taint !== undefined) return taint;
-  if (asking !== undefined) return byRule(asking);
+  if (first.ask !== undefined) return byRule(first.ask);
   if ('changed' in question) return { verdict: 'ask', because: question.changed, widest: 'run' };
-  const allowing = first('allow');
-  return allowing === undefined ? undefined : byRule(allowing);
+  return first.allow === undefined ? undefined : byRule(first.allow);
 }
 
-/** A project may forbid and ask, but never allow its own calls. */
-function mayCount(rule: Rule): boolean {
-  return rule.effect !== 'allow' || rule.source.scope !== 'project';
+/** True for a rule that counts here: a project may forbid and ask, but never allow its own calls. */
+function isAbout(rule: Rule, subject: Subject): boolean {
+  return (rule.effect !== 'allow' || rule.source.scope !== 'project') && rule.matches(subject);
 }
 
 /** What each rule says: the same whenever it is asked. */
@@ -153,10 +150,12 @@ function byRule(rule: Rule): Decision {
  * anywhere, or destroys anything.
  */
 function byTaint(subject: Subject): Decision | undefined {
-  const { untrusted, private: secret } = taintFor(subject.taint, subject.server);
-  if (untrusted.length === 0 || secret.length === 0 || !canHarm(subject)) return undefined;
+  const { taint, server } = subject;
+  const isPossible = taint.some(({ untrusted }) => untrusted) && taint.some((mark) => isKeptFrom(mark, server));
+  if (!isPossible || !canHarm(subject)) return undefined;
+  const { untrusted, private: secret } = taintFor(taint, server);
   const because =
-    `This run has read what anybody may have written (${sourcesOf(untrusted)}), and what "${subject.server}" must not get ` +
+    `This run has read what anybody may have written (${sourcesOf(untrusted)}), and what "${server}" must not get ` +
     `unasked (${sourcesOf(secret)}). This call can send data out or destroy something.`;
   return { verdict: 'ask', because, widest: 'once' };
 }

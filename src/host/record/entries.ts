@@ -35,85 +35,139 @@ interface BodyMore {
   readonly approval?: string | undefined;
 }
 
-/** Writes down what happens to calls. Nothing here touches a store. */
-export function createEntries(redact: Redact, now: () => number) {
-  /** What every record of an intent says; `more` is a record's own, and `call` the id of a call that is made. */
-  function bodyOf(
-    intent: CallIntent,
-    args: JsonObject,
-    because: string,
-    by: AllowedBy | string,
-    more: BodyMore = {},
-  ): JsonObject {
-    const { principal, run, route, server, serverDigest, tool, definitionDigest, digest, policyVersion, taint } = intent;
-    const { call, editedFrom, approval } = more;
-    return {
-      principal,
-      run,
-      route,
-      server,
-      identity: serverDigest,
-      tool: writtenTool(tool),
-      definition: definitionDigest,
-      digest,
-      policy: policyVersion,
-      args,
-      because,
-      by,
-      // Behind the others: a spread in front of them costs more than all of them.
-      ...(taint.length > 0 && { taint }),
-      ...(call !== undefined && { call }),
-      ...(editedFrom !== undefined && { editedFrom }),
-      ...(approval !== undefined && { approval }),
-    };
+/** What every record of an intent says; `more` is a record's own, and `call` the id of a call that is made. */
+function bodyOf(intent: CallIntent, args: JsonObject, because: string, by: AllowedBy | string, more: BodyMore = {}): JsonObject {
+  const { principal, run, route, server, serverDigest, tool, definitionDigest, digest, policyVersion, taint } = intent;
+  const { call, editedFrom, approval } = more;
+  return {
+    principal,
+    run,
+    route,
+    server,
+    identity: serverDigest,
+    tool: writtenTool(tool),
+    definition: definitionDigest,
+    digest,
+    policy: policyVersion,
+    args,
+    because,
+    by,
+    ...(taint.length > 0 && { taint }),
+    ...(call !== undefined && { call }),
+    ...(editedFrom !== undefined && { editedFrom }),
+    ...(approval !== undefined && { approval }),
+  };
+}
+
+/**
+ * A call that is about to be sent: the journal's entry, and what the audit says of it. It keeps no more than what both are made of,
+ * since most are never read.
+ */
+class BegunCall implements JournalEntry, AuditEntry {
+  readonly id: string;
+  readonly at: number;
+  readonly args: JsonObject;
+  readonly #allowed: Allowed;
+  readonly #server: ServerFacts;
+
+  constructor(id: string, at: number, args: JsonObject, allowed: Allowed, server: ServerFacts) {
+    this.id = id;
+    this.at = at;
+    this.args = args;
+    this.#allowed = allowed;
+    this.#server = server;
   }
 
+  get run() {
+    return this.#allowed.intent.run;
+  }
+  get principal() {
+    return this.#allowed.intent.principal;
+  }
+  get route() {
+    return this.#allowed.intent.route;
+  }
+  get serverName() {
+    return this.#allowed.intent.server;
+  }
+  get server() {
+    return this.#allowed.intent.serverDigest;
+  }
+  get tool() {
+    return this.#allowed.intent.tool;
+  }
+  get definitionDigest() {
+    return this.#allowed.intent.definitionDigest;
+  }
+  get intentDigest() {
+    return this.#allowed.intent.digest;
+  }
+  get because() {
+    return this.#allowed.because;
+  }
+  get facts() {
+    const { definition, policyVersion, taint } = this.#allowed.intent;
+    const { trusted, reviewed } = this.#server;
+    return { trusted, reviewed, annotations: definition.annotations ?? null, policyVersion, taint };
+  }
+  get approval() {
+    const { by } = this.#allowed;
+    return by.type === 'approval' ? by.id : undefined;
+  }
+
+  get kind() {
+    return 'call';
+  }
+  get body() {
+    const { intent, because, by, editedFrom } = this.#allowed;
+    return bodyOf(intent, this.args, because, by, { call: this.id, editedFrom });
+  }
+
+  /** The journal's entry. */
+  toJSON(): JournalEntry {
+    const { id, run, principal, route, serverName, server, tool, definitionDigest, intentDigest, args, facts, because } = this;
+    const entry = { id, run, principal, route, serverName, server, tool, definitionDigest, intentDigest, args, facts, because };
+    return { ...entry, approval: this.approval, at: this.at };
+  }
+}
+
+/** How a call ended: for the journal, its members; for the audit, with its id and its time. */
+class EndedCall implements JournalEnd, AuditEntry {
+  readonly state: JournalEnd['state'];
+  readonly outcome: string;
+  readonly bytes?: number;
+  readonly at: number;
+  readonly #call: string;
+  readonly #ms: number;
+
+  constructor(call: string, at: number, { state, outcome, bytes }: Omit<JournalEnd, 'at'>, ms: number) {
+    this.state = state;
+    this.outcome = outcome;
+    if (bytes !== undefined) this.bytes = bytes;
+    this.at = at;
+    this.#call = call;
+    this.#ms = ms;
+  }
+
+  get kind() {
+    return 'outcome';
+  }
+  get body(): JsonObject {
+    const { state, outcome, bytes } = this;
+    return { call: this.#call, state, outcome, ms: this.#ms, ...(bytes !== undefined && { bytes }) };
+  }
+}
+
+/** Writes down what happens to calls. Nothing here touches a store. */
+export function createEntries(redact: Redact, now: () => number) {
   return {
     /** A call that is about to be sent. */
-    begin(id: string, allowed: Allowed, server: ServerFacts): { readonly entry: JournalEntry; readonly audit: AuditEntry } {
-      const { intent, because, by, editedFrom } = allowed;
-      const at = now();
-      const args = redact(intent.args);
-      const ticket = by.type === 'approval' ? by.id : undefined;
-      const { principal, run, route, tool, definitionDigest, definition, policyVersion, taint } = intent;
-      return {
-        entry: {
-          id,
-          run,
-          principal,
-          route,
-          serverName: intent.server,
-          server: intent.serverDigest,
-          tool,
-          definitionDigest,
-          intentDigest: intent.digest,
-          args,
-          facts: {
-            trusted: server.trusted,
-            reviewed: server.reviewed,
-            annotations: definition.annotations ?? null,
-            policyVersion,
-            taint,
-          },
-          because,
-          at,
-          ...(ticket !== undefined && { approval: ticket }),
-        },
-        audit: { at, kind: 'call', body: bodyOf(intent, args, because, by, { call: id, editedFrom }) },
-      };
-    },
+    begin: (id: string, allowed: Allowed, server: ServerFacts): JournalEntry & AuditEntry =>
+      new BegunCall(id, now(), redact(allowed.intent.args), allowed, server),
 
     /** How a call ended. */
-    end(
-      id: string,
-      { state, outcome, bytes }: Omit<JournalEnd, 'at'>,
-      durationMs: number,
-    ): { readonly end: JournalEnd; readonly audit: AuditEntry } {
-      const at = now();
-      const size = bytes === undefined ? undefined : { bytes };
-      const body = { call: id, state, outcome, ms: Math.round(durationMs), ...size };
-      return { end: { state, outcome, at, ...size }, audit: { at, kind: 'outcome', body } };
-    },
+    end: (id: string, ended: Omit<JournalEnd, 'at'>, durationMs: number): JournalEnd & AuditEntry =>
+      new EndedCall(id, now(), ended, Math.round(durationMs)),
 
     /** A resource or prompt that is about to be asked for. */
     read({ intent, because, by }: Allowed): AuditEntry {

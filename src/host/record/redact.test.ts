@@ -72,6 +72,14 @@ describe('redacted arguments', () => {
     expect(of('a', createRedact({ key: () => Buffer.alloc(32, 8) }))).not.toBe(of('a'));
   });
 
+  it('are the arguments themselves where there is nothing to hide, and else a copy', () => {
+    const args = { path: '/srv/x', list: [{ ok: true }, 'text'], nested: { deep: [1, null] } };
+    expect(redact(args)).toBe(args);
+    const secret = { path: '/srv/x', list: [1, { token: 'abc' }], last: { ok: true } };
+    expect(redact(secret)).toEqual({ ...secret, list: [1, { token: expect.objectContaining({ bytes: 3 }) as object }] });
+    expect(secret.list[1]).toEqual({ token: 'abc' });
+  });
+
   it('are of bounded length', () => {
     expect(JSON.stringify(redact({ text: 'x'.repeat(1_000_000) })).length).toBeLessThan(200);
     const many = Object.fromEntries(Array.from({ length: 5_000 }, (_, at) => [`n${String(at)}`, 'x'.repeat(100)]));

@@ -36,6 +36,9 @@ const SECRET_TEXT = [
   new RegExp(`^[\\t -]{0,16}[\\w.-]{0,40}${NAME_IN_TEXT}:[\\t ]{1,8}\\S{6,}[\\t ]{0,8}$`, 'im'),
 ];
 
+/** What each of those has in it somewhere, so that most texts are looked at once. */
+const MAY_BE_SECRET = /[-_:=]|A[KS]IA|AIza|eyJ|(?:bearer|basic)\s/i;
+
 export interface RedactOptions {
   /** What digests of hidden values are made with. */
   readonly key: () => Uint8Array;
@@ -43,7 +46,7 @@ export interface RedactOptions {
   readonly names?: readonly string[];
 }
 
-/** Returns a copy of the arguments without secrets. */
+/** Returns the arguments without secrets: a copy, where they hold any. */
 export type Redact = (args: JsonObject) => JsonObject;
 
 /** Says of a value that it was there, without saying it. */
@@ -57,14 +60,15 @@ export function createHide(key: () => Uint8Array): (value: unknown) => JsonObjec
 
 export function createRedact(options: RedactOptions): Redact {
   const names = new Set((options.names ?? []).map((name) => name.toLowerCase()));
-  const isSecretName = (name: string) => SECRET_NAME.test(name) || names.has(name.toLowerCase());
-  const isSecretText = (text: string) => SECRET_TEXT.some((form) => form.test(text));
+  const isSecretName = (name: string) => SECRET_NAME.test(name) || (names.size > 0 && names.has(name.toLowerCase()));
+  const isSecretText = (text: string) => MAY_BE_SECRET.test(text) && SECRET_TEXT.some((form) => form.test(text));
 
   const hidden = createHide(options.key);
 
   /** Characters that the arguments at hand have come to. */
   let size = 0;
 
+  /** The value itself where nothing of it is hidden. */
   function clean(value: unknown): unknown {
     // Nothing of it will be kept, so none of it has to be looked at.
     if (size > LONGEST_WHOLE) return null;
@@ -73,29 +77,39 @@ export function createRedact(options: RedactOptions): Redact {
       return value.length > LONGEST_TEXT || isSecretText(value) ? hidden(value) : value;
     }
     size += 8;
-    if (Array.isArray(value)) return value.map(clean);
+    if (Array.isArray(value)) return cleanList(value);
     return isObject(value) ? cleanObject(value) : value;
   }
 
+  function cleanList(list: readonly unknown[]): readonly unknown[] {
+    let cleaned: unknown[] | undefined;
+    for (let at = 0; at < list.length; at++) {
+      const item = clean(list[at]);
+      if (item !== list[at]) (cleaned ??= [...list])[at] = item;
+    }
+    return cleaned ?? list;
+  }
+
   function cleanObject(object: JsonObject): JsonObject {
-    const cleaned: Record<string, unknown> = {};
-    const put = (key: string, value: unknown) => {
-      if (key in cleaned) Object.defineProperty(cleaned, key, { value, enumerable: true, configurable: true, writable: true });
-      else cleaned[key] = value;
-    };
     // A list of headers or variables, say: one member has the name, another the value.
     const label = object['name'] ?? object['key'];
     const isLabelled = typeof label === 'string' && isSecretName(label);
-    for (const name of Object.keys(object)) {
+    const keys = Object.keys(object);
+    let cleaned: Record<string, unknown> | undefined;
+    for (let at = 0; at < keys.length; at++) {
+      const name = keys[at] as string;
       const value = object[name];
       size += name.length;
       const isNamed = isSecretName(name) || (isLabelled && name === 'value');
       const isSecret = isNamed && value !== null && typeof value !== 'boolean';
-      // A name may be a secret itself, where somebody made a map of them; and none is to be taken for more than a name.
+      const member = isSecret ? hidden(value) : clean(value);
+      // A name may be a secret itself, where somebody made a map of them.
       const key = isSecretText(name) ? '(redacted)' : name.slice(0, LONGEST_NAME);
-      put(key, isSecret ? hidden(value) : clean(value));
+      if (member === value && key === name && cleaned === undefined) continue;
+      cleaned ??= membersOf(object, keys.slice(0, at));
+      put(cleaned, key, member);
     }
-    return cleaned;
+    return cleaned ?? object;
   }
 
   return (args) => {
@@ -103,4 +117,16 @@ export function createRedact(options: RedactOptions): Redact {
     const cleaned = cleanObject(args);
     return size > LONGEST_WHOLE ? hidden(args) : cleaned;
   };
+}
+
+function membersOf(object: JsonObject, keys: readonly string[]): Record<string, unknown> {
+  const members: Record<string, unknown> = {};
+  for (const key of keys) put(members, key, object[key]);
+  return members;
+}
+
+/** Sets a member, which is never to be taken for more than a name. */
+function put(object: Record<string, unknown>, key: string, value: unknown): void {
+  if (key in object) Object.defineProperty(object, key, { value, enumerable: true, configurable: true, writable: true });
+  else object[key] = value;
 }

@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { isParleyError, ParleyError, RpcError, type ErrorCode } from '../../errors.ts';
 import type { Clock } from '../../base/index.ts';
 import type { Session } from '../../client/index.ts';
-import type { JsonObject } from '../../jsonrpc/index.ts';
+import type { JsonObject, Progress } from '../../jsonrpc/index.ts';
 import type { JournalState, Store } from '../../store/index.ts';
 import { proposals, type Allowance, type Approver, type CallIntent, type Grant, type Grants } from '../approval/index.ts';
 import type { ServerSettings } from '../config/index.ts';
@@ -22,7 +22,7 @@ import {
   type RuleSet,
 } from '../policy/index.ts';
 import type { Allowed, AllowedBy, Entries } from '../record/index.ts';
-import { oneLine } from '../trust/index.ts';
+import { oneLine, type Held } from '../trust/index.ts';
 import type { Denied, Denier, Outcome } from './outcome.ts';
 
 export interface GateParts {
@@ -49,20 +49,26 @@ export interface GateParts {
   readonly trouble: (error: ParleyError) => void;
 }
 
-/** What is to be sent to a server, if that is allowed. */
-export interface Passage<R> {
-  readonly intent: CallIntent;
+/** What a session is told of a request. */
+export interface PassOptions {
+  readonly signal?: AbortSignal;
+  /** Milliseconds without an answer or progress. Default: the server's setting. */
+  readonly timeoutMs?: number;
+  readonly onProgress?: (progress: Progress) => void;
+}
+
+/** The way of an intent to its server and back. Nothing of it is one call's own, so that it may serve many. */
+export interface Passage<R, A> {
   /** The intent with other arguments, or why there can be none. */
-  readonly rebuild: (args: JsonObject) => Promise<CallIntent | Outcome<never>>;
+  readonly rebuild: (args: JsonObject, intent: CallIntent) => CallIntent | Outcome<never> | Promise<CallIntent | Outcome<never>>;
   /** True while what the intent was built against is what is on offer. */
   readonly isCurrent: () => boolean;
   /** Why it must be looked at before it is used; undefined when it need not. */
   readonly blocked: () => string | undefined;
-  readonly act: (session: Session, intent: CallIntent) => Promise<R>;
-}
-
-export interface PassOptions {
-  readonly signal?: AbortSignal;
+  /** Sends it, once. */
+  readonly act: (session: Session, intent: CallIntent, options: PassOptions) => Promise<A>;
+  /** Shuts in what came. */
+  readonly hold: (answer: A) => R | Promise<R>;
 }
 
 /** What became of it. `intent` is the one that was decided on last, `call` the id under which it is written down. */
@@ -70,11 +76,12 @@ export interface Passed<R> {
   readonly outcome: Outcome<R>;
   readonly intent: CallIntent;
   readonly because: string;
-  readonly call?: string;
+  readonly call?: string | undefined;
 }
 
 export interface Gate {
-  pass<R>(passage: Passage<R>, options?: PassOptions): Promise<Passed<R>>;
+  /** Nothing in it waits but for what has to be waited for, and then only a promise is returned. */
+  pass<R, A>(intent: CallIntent, passage: Passage<R, A>, options: PassOptions): Passed<R> | Promise<Passed<R>>;
   /** Resolves when nothing is being sent: what was, has its end written down. */
   drained(): Promise<void>;
 }
@@ -94,11 +101,34 @@ interface Permitted {
   readonly grant?: Grant;
 }
 
+/** What is to be sent, before it is known whether it may be. */
+interface Asked {
+  readonly intent: CallIntent;
+  readonly passage: Pick<Passage<unknown, unknown>, 'rebuild' | 'blocked'>;
+  readonly options: PassOptions;
+}
+
+/** A permitted intent on its way. */
+interface Sending {
+  readonly id: string;
+  readonly permitted: Permitted;
+  readonly passage: Pick<Passage<unknown, unknown>, 'isCurrent' | 'blocked'>;
+  readonly options: PassOptions;
+  /** By the clock. */
+  readonly since: number;
+  /** True when it is written down that it is about to be sent. */
+  isWritten: boolean;
+  /** What is known of all attempts together. */
+  sent: 'no' | 'perhaps';
+}
+
 /** Codes that say that a session is over. */
 const GONE: readonly ErrorCode[] = ['server-stopped', 'session-lost', 'closed'];
 
 /** Codes of requests that no server's code ever saw. */
 const REFUSED: readonly ErrorCode[] = ['auth-required', 'unreachable', 'unsupported', 'usage', 'input-unanswered'];
+
+const NO_GRANTS: readonly Grant[] = [];
 
 /** A decision that is younger is not made again. */
 const MOMENT_MS = 100;
@@ -108,16 +138,15 @@ const CHANGED = 'What was allowed is not what is there now: the tool or its serv
 export function createGate(parts: GateParts): Gate {
   const { clock, entries } = parts;
   const drains: (() => void)[] = [];
-  let sending = 0;
+  /** The ids of calls are of one stem, which nobody else has, and counted. */
+  const stem = `call_${randomUUID()}`;
+  let calls = 0;
+  let underWay = 0;
 
-  const question = (intent: CallIntent, { grants = [], changed }: Known = {}): CallQuestion => ({
-    type: 'call',
-    intent,
-    server: parts.settings(intent.server),
-    ...(changed !== undefined && { changed }),
-    rules: parts.rules,
-    grants,
-  });
+  function question(intent: CallIntent, { grants = NO_GRANTS, changed }: Known = {}): CallQuestion {
+    const asked = { type: 'call', intent, server: parts.settings(intent.server), rules: parts.rules, grants } as const;
+    return changed === undefined ? asked : { ...asked, changed };
+  }
 
   function judge(intent: CallIntent, known: Known = {}): Decision {
     const { kind, server, definition, args, principal, route, taint } = intent;
@@ -145,29 +174,54 @@ export function createGate(parts: GateParts): Gate {
     ended: { intent, because, outcome: await denial(intent, by, because, ticket) },
   });
 
-  async function permit({ intent, rebuild, blocked }: Passage<unknown>, { signal }: PassOptions): Promise<Permission> {
-    const unseen = blocked();
+  function permit(asked: Asked): Permission | Promise<Permission> {
+    const { intent, passage } = asked;
+    const unseen = passage.blocked();
     if (unseen !== undefined) return refuse(intent, 'changed', unseen);
-    let drift: Drift | undefined;
+    if (intent.kind !== 'tool' || parts.isLocked(intent.server)) return weigh(asked, undefined);
+    const unreadable = (error: unknown): Permission => ({
+      ended: { intent, because: '', outcome: { type: 'fault', sent: 'no', error: notRecorded(error) } },
+    });
+    let drift: Drift | undefined | Promise<Drift | undefined>;
     try {
-      const isPinned = intent.kind === 'tool' && !parts.isLocked(intent.server);
-      const known = isPinned ? parts.pins.drift(pinned(intent)) : undefined;
-      drift = known instanceof Promise ? await known : known;
+      drift = parts.pins.drift(pinned(intent));
     } catch (error) {
-      return { ended: { intent, because: '', outcome: { type: 'fault', sent: 'no', error: notRecorded(error) } } };
+      return unreadable(error);
     }
-    const { trusted } = parts.settings(intent.server);
+    if (!(drift instanceof Promise)) return weigh(asked, drift);
+    return drift.then((read) => weigh(asked, read), unreadable);
+  }
+
+  /** Decides, when it is known what changed in the tool since it was kept. */
+  function weigh(asked: Asked, drift: Drift | undefined): Permission | Promise<Permission> {
+    const { intent } = asked;
     // What a trusted server says counts, also when it says something else than before.
-    const changed = drift?.level === 'blocked' && !trusted ? sayDrift(intent, drift) : undefined;
-    const decision = judge(intent, changed === undefined ? {} : { changed });
+    const isHeld = drift?.level === 'blocked' && !parts.settings(intent.server).trusted;
+    const decision = judge(intent, isHeld ? { changed: sayDrift(intent, drift) } : {});
     const { because } = decision;
-    if (decision.verdict !== 'ask') {
-      if (decision.verdict === 'deny') return refuse(intent, 'policy', because);
-      const keeping = drift === undefined ? keep(intent, 'policy') : undefined;
-      if (keeping !== undefined) await keeping;
-      return { allowed: { intent, because, by: byPolicy(decision) } };
+    switch (decision.verdict) {
+      case 'deny':
+        return refuse(intent, 'policy', because);
+      case 'ask':
+        return ask(asked, drift, decision);
+      case 'allow': {
+        const permitted = { allowed: { intent, because, by: byPolicy(decision) } };
+        const keeping = drift === undefined ? keep(intent, 'policy') : undefined;
+        return keeping === undefined ? permitted : keeping.then(() => permitted);
+      }
+      default:
+        return decision satisfies never;
     }
-    const { widest } = decision;
+  }
+
+  /** Sees whether somebody allowed it before, and else asks. */
+  async function ask(
+    { intent, passage, options: { signal } }: Asked,
+    drift: Drift | undefined,
+    { because, widest }: Extract<Decision, { readonly verdict: 'ask' }>,
+  ): Promise<Permission> {
+    const { trusted } = parts.settings(intent.server);
+    const isChange = drift !== undefined && because === sayDrift(intent, drift);
     try {
       const granted = widest === 'run' ? await grantFor(intent) : undefined;
       if (granted !== undefined) return granted;
@@ -178,10 +232,10 @@ export function createGate(parts: GateParts): Gate {
       const verdict = await parts.approver.ask(request, signal && { signal });
       if (verdict.type === 'allow') {
         await keep(intent, verdict.who ?? intent.principal);
-        return await approved(intent, verdict, rebuild);
+        return await approved(intent, verdict, passage.rebuild);
       }
       if (verdict.by !== 'no-terminal') return await refuse(intent, verdict.by, verdict.message ?? because, verdict.ticket);
-      const refusal = await denial(intent, because === changed ? 'changed' : 'no-terminal', because, verdict.ticket);
+      const refusal = await denial(intent, isChange ? 'changed' : 'no-terminal', because, verdict.ticket);
       return { ended: { intent, because, outcome: { ...refusal, widest } } };
     } catch (error) {
       if (signal?.aborted) return { ended: { intent, because: 'It was cancelled.', outcome: { type: 'cancelled' } } };
@@ -204,12 +258,12 @@ export function createGate(parts: GateParts): Gate {
     return { allowed: { intent, because: sayGrant(grant), by: { type: 'grant', id, by, channel } }, grant };
   }
 
-  async function approved(intent: CallIntent, verdict: Allowance, rebuild: Passage<unknown>['rebuild']): Promise<Permission> {
+  async function approved(intent: CallIntent, verdict: Allowance, rebuild: Asked['passage']['rebuild']): Promise<Permission> {
     const { who = intent.principal, channel = 'approver', ticket, args } = verdict;
     const by: AllowedBy = { type: 'approval', by: who, channel, ...(ticket !== undefined && { id: ticket }) };
     const because = `It was approved${who === '' ? '' : ` by ${who}`}.`;
     if (args === undefined) return { allowed: { intent, because, by } };
-    const edited = await rebuild(args);
+    const edited = await rebuild(args, intent);
     if ('type' in edited) {
       await release(by);
       return { ended: { intent, because: 'The arguments that were put in place of its own do not fit.', outcome: edited } };
@@ -223,31 +277,44 @@ export function createGate(parts: GateParts): Gate {
     return { allowed: { intent: edited, because: `${because} Its arguments were changed.`, by, editedFrom: intent.digest } };
   }
 
-  /** Ends a ticket that was approved and is not made use of. */
-  async function release(by: AllowedBy): Promise<void> {
+  /** Ends a ticket that was approved and is not made use of; undefined where there is none. */
+  function release(by: AllowedBy): Promise<void> | undefined {
     const ticket = ticketOf(by);
-    if (ticket === undefined) return;
-    await note(async ({ approvals }) => {
+    if (ticket === undefined) return undefined;
+    return note(async ({ approvals }) => {
       if (await approvals.claim(ticket)) await approvals.finish(ticket, { state: 'failed', outcome: 'unsent' });
     });
   }
 
-  /** Writes down that it is about to be sent. Resolves with why it is not when its ticket or grant is good no more. */
-  async function begin(id: string, { allowed, grant }: Permitted): Promise<string | undefined> {
+  /** Writes down that it is about to be sent. Gives why it is not when its ticket or grant is good no more. */
+  function begin({ id, permitted }: Sending): string | undefined | Promise<string | undefined> {
+    const { allowed, grant } = permitted;
     const store = parts.store();
-    const { journal, audit, approvals } = store instanceof Promise ? await store : store;
-    const { intent, by } = allowed;
-    const ticket = ticketOf(by);
-    if (grant !== undefined && !(await parts.grants.use(grant, intent))) return `What allowed it is over (${grant.id}).`;
+    const isPlain = allowed.intent.kind === 'tool' && grant === undefined && ticketOf(allowed.by) === undefined;
+    if (!isPlain || store instanceof Promise) return beginInTurn(id, permitted, store);
+    return beginCall(id, allowed, store)?.then(() => undefined);
+  }
+
+  function beginCall(id: string, allowed: Allowed, { journal }: Store): Promise<void> | undefined {
+    const { server, tool } = allowed.intent;
+    const { trusted, reviewedTools } = parts.settings(server);
+    const begun = entries.begin(id, allowed, { trusted, reviewed: reviewedTools.includes(tool) });
+    return journal.begin(begun, begun);
+  }
+
+  async function beginInTurn(
+    id: string,
+    { allowed, grant }: Permitted,
+    opened: Store | Promise<Store>,
+  ): Promise<string | undefined> {
+    const store = await opened;
+    const { audit, approvals } = store;
+    const ticket = ticketOf(allowed.by);
+    if (grant !== undefined && !(await parts.grants.use(grant, allowed.intent))) return `What allowed it is over (${grant.id}).`;
     if (ticket !== undefined && !(await approvals.claim(ticket))) return `The call of ${ticket} was made already.`;
     try {
-      if (intent.kind === 'tool') {
-        const { trusted, reviewedTools } = parts.settings(intent.server);
-        const begun = entries.begin(id, allowed, { trusted, reviewed: reviewedTools.includes(intent.tool) });
-        await journal.begin(begun.entry, begun.audit);
-      } else {
-        await audit.append(entries.read(allowed));
-      }
+      if (allowed.intent.kind === 'tool') await beginCall(id, allowed, store);
+      else await audit.append(entries.read(allowed));
       return undefined;
     } catch (error) {
       if (ticket !== undefined) await note(() => approvals.finish(ticket, { state: 'failed', outcome: 'not-recorded' }));
@@ -255,26 +322,42 @@ export function createGate(parts: GateParts): Gate {
     }
   }
 
-  /** Writes down how it ended. By then nothing can be held back. */
-  async function end(id: string, { intent, by }: Allowed, ended: Ended, since: number): Promise<void> {
+  /** Writes down how it ended; by then nothing can be held back. Undefined where it is done already. */
+  function end(sending: Sending, ended: Ended): Promise<void> | undefined {
+    const { intent, by } = sending.permitted.allowed;
+    const store = parts.store();
     const ticket = ticketOf(by);
-    if (intent.kind !== 'tool' && ticket === undefined) return;
+    if (intent.kind !== 'tool' && ticket === undefined) return undefined;
+    if (ticket !== undefined || store instanceof Promise) return endInTurn(sending, ended, store);
+    const late = (error: unknown) => parts.trouble(notRecorded(error));
     try {
-      const store = parts.store();
-      const { journal, approvals } = store instanceof Promise ? await store : store;
+      return endCall(sending, ended, store)?.catch(late);
+    } catch (error) {
+      late(error);
+      return undefined;
+    }
+  }
+
+  function endCall({ id, since }: Sending, ended: Ended, { journal }: Store): Promise<void> | undefined {
+    const written = entries.end(id, ended, clock.now() - since);
+    return journal.end(id, written, written);
+  }
+
+  async function endInTurn(sending: Sending, ended: Ended, opened: Store | Promise<Store>): Promise<void> {
+    const { intent, by } = sending.permitted.allowed;
+    const ticket = ticketOf(by);
+    try {
+      const store = await opened;
       const { state, outcome } = ended;
-      if (intent.kind === 'tool') {
-        const { end: ending, audit } = entries.end(id, ended, clock.now() - since);
-        await journal.end(id, ending, audit);
-      }
-      if (ticket !== undefined) await approvals.finish(ticket, { state: TICKET_END[state], outcome });
+      if (intent.kind === 'tool') await endCall(sending, ended, store);
+      if (ticket !== undefined) await store.approvals.finish(ticket, { state: TICKET_END[state], outcome });
     } catch (error) {
       parts.trouble(notRecorded(error));
     }
   }
 
   /** True when nothing has changed that the decision was made on. */
-  function isStill(permitted: Permitted, { isCurrent, blocked }: Passage<unknown>, since: number): boolean {
+  function isStill({ permitted, passage: { isCurrent, blocked }, since }: Sending): boolean {
     const { intent } = permitted.allowed;
     return (
       parts.identity(intent.server)?.digest === intent.serverDigest &&
@@ -292,59 +375,98 @@ export function createGate(parts: GateParts): Gate {
     return verdict === 'allow' || (verdict === 'ask' && by.type === 'approval');
   }
 
-  async function send<R>(permitted: Permitted, passage: Passage<R>, { signal }: PassOptions): Promise<Passed<R>> {
-    const { allowed } = permitted;
-    const { intent, by, because } = allowed;
-    const { server } = intent;
-    const id = `call_${randomUUID()}`;
-    const since = clock.now();
-    let written = false;
-    let perhaps = false;
+  /** What became of it, when that is written down. */
+  function finish<R>(sending: Sending, outcome: Outcome<R>): Passed<R> | Promise<Passed<R>> {
+    const { id, permitted, isWritten, sent } = sending;
+    const { intent, because, by } = permitted.allowed;
+    const call = isWritten && intent.kind === 'tool' ? id : undefined;
+    const passed = { outcome, intent, because, call };
+    const ending = isWritten ? end(sending, endOf(outcome, sent)) : release(by);
+    return ending === undefined ? passed : ending.then(() => passed);
+  }
 
-    const finish = async (outcome: Outcome<R>): Promise<Passed<R>> => {
-      if (!written) await release(by);
-      else await end(id, allowed, endOf(outcome, perhaps ? 'perhaps' : 'no'), since);
-      return { outcome, intent, because, ...(written && intent.kind === 'tool' && { call: id }) };
-    };
-    const deny = async (why: string): Promise<Passed<R>> => {
-      const outcome = await denial(intent, 'policy', why, ticketOf(by));
-      return { ...(await finish(outcome)), because: why };
-    };
+  async function deny(sending: Sending, because: string): Promise<Passed<never>> {
+    const { intent, by } = sending.permitted.allowed;
+    const outcome = await denial(intent, 'policy', because, ticketOf(by));
+    return { ...(await finish(sending, outcome)), because };
+  }
 
-    for (const attempt of ['first', 'last'] as const) {
-      let session: Session;
-      try {
-        const ready = parts.session(server, signal ? { signal } : {});
-        session = ready instanceof Promise ? await ready : ready;
-      } catch (error) {
-        return finish(unreached(server, error));
-      }
-      if (!isStill(permitted, passage, since)) return deny(CHANGED);
-      if (!written) {
-        let taken: string | undefined;
-        try {
-          taken = await begin(id, permitted);
-        } catch (error) {
-          return { outcome: { type: 'fault', sent: 'no', error: notRecorded(error) }, intent, because };
-        }
-        if (taken !== undefined) return deny(taken);
-        written = true;
-        if (!isStill(permitted, passage, since)) return deny(CHANGED);
-      }
-      try {
-        return await finish({ type: 'ok', result: await passage.act(session, intent) });
-      } catch (error) {
-        // Surely not carried out: the session was over before, or the server did not know it.
-        const unsent = isParleyError(error) && error.details.unsent === true && GONE.includes(error.code);
-        const outcome = failure(server, error, unsent ? 'no' : 'perhaps');
-        perhaps ||= !isUnsent(outcome);
-        const again = unsent || (outcome.type === 'lost' && isRepeatable(intent));
-        if (attempt === 'last' || !again || signal?.aborted === true) return finish(outcome);
-        await session.close();
-        await session.ended;
-      }
+  /** A session to send it on, when it is written down; or what became of it instead. */
+  function prepare(sending: Sending): Prepared | Promise<Prepared> {
+    const { server } = sending.permitted.allowed.intent;
+    const { signal } = sending.options;
+    let ready: Session | Promise<Session>;
+    try {
+      ready = parts.session(server, signal ? { signal } : {});
+    } catch (error) {
+      return finish(sending, unreached(server, error));
     }
-    throw new ParleyError('internal', 'A second attempt ended without an outcome.');
+    if (!(ready instanceof Promise)) return settle(ready, sending);
+    return ready.then(
+      (session) => settle(session, sending),
+      (error: unknown) => finish(sending, unreached(server, error)),
+    );
+  }
+
+  /** Checks once more, writes down what is not written yet, and checks again. */
+  function settle(session: Session, sending: Sending): Prepared | Promise<Prepared> {
+    if (!isStill(sending)) return deny(sending, CHANGED);
+    if (sending.isWritten) return session;
+    let beginning: ReturnType<typeof begin>;
+    try {
+      beginning = begin(sending);
+    } catch (error) {
+      return unwritten(sending, error);
+    }
+    if (!(beginning instanceof Promise)) return begun(session, sending, beginning);
+    return beginning.then(
+      (taken) => begun(session, sending, taken),
+      (error: unknown) => unwritten(sending, error),
+    );
+  }
+
+  function begun(session: Session, sending: Sending, taken: string | undefined): Prepared | Promise<Prepared> {
+    if (taken !== undefined) return deny(sending, taken);
+    sending.isWritten = true;
+    return isStill(sending) ? session : deny(sending, CHANGED);
+  }
+
+  function unwritten({ permitted: { allowed } }: Sending, error: unknown): Passed<never> {
+    const { intent, because } = allowed;
+    return { outcome: { type: 'fault', sent: 'no', error: notRecorded(error) }, intent, because };
+  }
+
+  async function send<R, A>(sending: Sending, { act, hold }: Passage<R, A>): Promise<Passed<R>> {
+    const { permitted, options } = sending;
+    const { intent } = permitted.allowed;
+    underWay++;
+    try {
+      for (let attempt: 'first' | 'last' = 'first'; ; attempt = 'last') {
+        const preparing = prepare(sending);
+        const session = preparing instanceof Promise ? await preparing : preparing;
+        if ('outcome' in session) return session;
+        let outcome: Outcome<R>;
+        try {
+          const held = hold(await act(session, intent, options));
+          outcome = { type: 'ok', result: held instanceof Promise ? await held : held };
+        } catch (error) {
+          // Surely not carried out: the session was over before, or the server did not know it.
+          const unsent = isParleyError(error) && error.details.unsent === true && GONE.includes(error.code);
+          outcome = failure(intent.server, error, unsent ? 'no' : 'perhaps');
+          if (!isUnsent(outcome)) sending.sent = 'perhaps';
+          const again = unsent || (outcome.type === 'lost' && isRepeatable(intent));
+          if (attempt === 'first' && again && options.signal?.aborted !== true) {
+            await session.close();
+            await session.ended;
+            continue;
+          }
+        }
+        const finishing = finish(sending, outcome);
+        return finishing instanceof Promise ? await finishing : finishing;
+      }
+    } finally {
+      if (--underWay === 0) for (const drained of drains.splice(0)) drained();
+    }
   }
 
   /** Reads may always be made again; calls when a trusted server says so, or a rule of the user. */
@@ -352,20 +474,25 @@ export function createGate(parts: GateParts): Gate {
     return intent.kind !== 'tool' || mayRepeat(question(intent));
   }
 
+  function sendIf<R, A>(permission: Permission, passage: Passage<R, A>, options: PassOptions): Passed<R> | Promise<Passed<R>> {
+    if ('ended' in permission) return permission.ended;
+    const id = `${stem}-${++calls}`;
+    return send({ id, permitted: permission, passage, options, since: clock.now(), isWritten: false, sent: 'no' }, passage);
+  }
+
   return {
-    async pass(passage, options = {}) {
-      const permission = await permit(passage, options);
-      if ('ended' in permission) return permission.ended;
-      sending++;
-      try {
-        return await send(permission, passage, options);
-      } finally {
-        if (--sending === 0) for (const drained of drains.splice(0)) drained();
-      }
+    pass(intent, passage, options) {
+      const permission = permit({ intent, passage, options });
+      return permission instanceof Promise
+        ? permission.then((given) => sendIf(given, passage, options))
+        : sendIf(permission, passage, options);
     },
-    drained: () => (sending === 0 ? Promise.resolve() : new Promise((resolve) => drains.push(resolve))),
+    drained: () => (underWay === 0 ? Promise.resolve() : new Promise((resolve) => drains.push(resolve))),
   };
 }
+
+/** A session to send on, or what became of it instead. */
+type Prepared = Session | Passed<never>;
 
 function pinned({ serverDigest, tool, definitionDigest, definition }: CallIntent): PinnedTool {
   return { server: serverDigest, name: tool, digest: definitionDigest, definition: definition as unknown as JsonObject };
@@ -400,8 +527,8 @@ function endOf(outcome: Outcome<unknown>, sent: 'no' | 'perhaps'): Ended {
   const unclear = sent === 'perhaps' ? 'unknown' : 'unsent';
   switch (outcome.type) {
     case 'ok': {
-      const isError = (outcome.result as { readonly isError?: boolean } | undefined)?.isError === true;
-      return { state: 'done', outcome: isError ? 'tool-error' : 'ok', bytes: sizeOf(outcome.result) };
+      const { isError = false, bytes } = (outcome.result ?? {}) as Partial<Held<unknown>>;
+      return { state: 'done', outcome: isError ? 'tool-error' : 'ok', ...(bytes !== undefined && { bytes }) };
     }
     case 'tool-error':
     case 'protocol-error':
@@ -419,15 +546,6 @@ function endOf(outcome: Outcome<unknown>, sent: 'no' | 'perhaps'): Ended {
     default:
       return outcome satisfies never;
   }
-}
-
-/** About as many bytes as a value takes in JSON, without writing it. */
-function sizeOf(value: unknown): number {
-  if (typeof value === 'string') return value.length + 2;
-  if (typeof value !== 'object' || value === null) return 5;
-  let size = 2;
-  for (const name in value) size += name.length + 4 + sizeOf((value as JsonObject)[name]);
-  return size;
 }
 
 const BY_POLICY: AllowedBy = { type: 'policy' };

@@ -2,7 +2,7 @@
 // and nothing in here throws at its caller.
 import { didYouMean, suggestion, type Clock } from '../../base/index.ts';
 import { isParleyError } from '../../errors.ts';
-import { isObject, type JsonObject, type Progress } from '../../jsonrpc/index.ts';
+import { isObject, type JsonObject } from '../../jsonrpc/index.ts';
 import type {
   CallToolResult,
   CompleteParams,
@@ -12,7 +12,6 @@ import type {
   ReadResourceResult,
   Tool,
 } from '../../protocol/index.ts';
-import type { Session } from '../../client/index.ts';
 import { createIntent, writtenTool, type CallIntent, type IntendedCall } from '../approval/index.ts';
 import type { ServerSettings } from '../config/index.ts';
 import type { LockCheck } from '../lock/index.ts';
@@ -26,22 +25,19 @@ import {
   holdToolResult,
   resultLimits,
   oneLine,
+  type CheckedOutput,
   type Held,
   type Taint,
   type ToolHoldOptions,
   type Untrusted,
 } from '../trust/index.ts';
-import { asFault, createGate, type Gate, type GateParts, type Passage } from './gate.ts';
+import { asFault, createGate, type Gate, type GateParts, type Passage, type Passed, type PassOptions } from './gate.ts';
 import type { Outcome } from './outcome.ts';
 
 /** The way on which a call comes. */
 export type Route = (typeof ROUTES)[number];
 
-export interface RouteOptions {
-  readonly signal?: AbortSignal;
-  /** Milliseconds without an answer or progress. Default: the server's setting. */
-  readonly timeoutMs?: number;
-  readonly onProgress?: (progress: Progress) => void;
+export interface RouteOptions extends PassOptions {
   /** The way on which it comes. Default: the host's. */
   readonly route?: Route;
 }
@@ -101,69 +97,93 @@ export interface Router {
   complete(server: string, params: CompleteParams, options?: RouteOptions): Promise<Outcome<Untrusted<CompleteResult>>>;
 }
 
-/** What a call came to, with what is known of it by then. */
-interface Ended {
-  readonly outcome: ToolOutcome;
-  readonly entry?: ToolEntry;
-  readonly intent?: CallIntent;
-  readonly because?: string;
-  readonly call?: string;
+/** A call as it was asked for. */
+interface Asking extends Pick<CallRecord, 'name' | 'args' | 'at'> {
+  /** By the clock. */
+  readonly startedAt: number;
 }
 
 /** What is asked of a server. */
 type Asked = Pick<IntendedCall, 'server' | 'kind' | 'tool' | 'args'>;
 
-interface Standing extends Pick<Passage<unknown>, 'isCurrent' | 'blocked'> {
-  /** What no change of the policy changes. */
-  readonly settings: Pick<ServerSettings, 'timeoutMs'>;
-  readonly holding: ToolHoldOptions;
-}
+/** What is the same for every use of an entry: whether it is still what it was and may be used. */
+type Standing = Pick<Passage<unknown, unknown>, 'isCurrent' | 'blocked'>;
+
+type ToolPassage = Passage<Held<CallToolResult>, CallToolResult>;
 
 export function createRouter(parts: RouterParts): Router & Pick<Gate, 'drained'> {
   const { registry, clock, taint } = parts;
   const gate = createGate(parts);
   const standings = new WeakMap<ToolEntry | PromptEntry, Standing>();
+  const ways = new WeakMap<ToolEntry, ToolPassage>();
 
-  async function call(name: string, args: unknown, options: RouteOptions): Promise<Ended> {
-    const look = () => registry.snapshot.find('tool', name);
-    const listed = look();
-    const found = listed.type === 'found' ? listed : await find('tool', name, look, options);
-    if ('outcome' in found) return found;
+  async function call(name: string, args: unknown, options: RouteOptions): Promise<ToolOutcome> {
+    const asking = { name, args: isObject(args) ? args : undefined, at: Date.now(), startedAt: clock.now() };
+    const listed = registry.snapshot.find('tool', name);
+    const found =
+      listed.type === 'found' ? listed : await find('tool', name, () => registry.snapshot.find('tool', name), options);
+    if ('outcome' in found) return tell(asking, found.outcome);
     const { entry } = found;
     const given = args ?? {};
-    if (!isObject(given)) return { entry, outcome: invalid(`The arguments of ${name} are not a JSON object; nothing was sent.`) };
-    const rebuild = (changed: JsonObject) => toolIntent(entry, changed, options);
-    const intent = await rebuild(given);
-    if ('type' in intent) return { entry, outcome: intent };
-    const { isCurrent, blocked, settings, holding } = standing(entry);
-    const act = async (session: Session, { tool, args: checked }: CallIntent) => {
-      const result = await session.callTool(tool, checked, sessionOptions(options, settings));
-      return holdToolResult(result, { server: entry.server }, holding);
-    };
-    const passed = await gate.pass<Held<CallToolResult>>({ intent, rebuild, isCurrent, blocked, act }, options);
-    const { outcome, intent: last, because, call: id } = passed;
-    mark(last, outcome);
-    const failed = outcome.type === 'ok' && outcome.result.isError;
-    const said: ToolOutcome = failed ? { type: 'tool-error', result: outcome.result } : outcome;
-    return { outcome: said, entry, intent: last, because, ...(id !== undefined && { call: id }) };
+    if (!isObject(given))
+      return tell(asking, invalid(`The arguments of ${name} are not a JSON object; nothing was sent.`), entry);
+    const building = toolIntent(entry, given, options);
+    const intent = building instanceof Promise ? await building : building;
+    if ('type' in intent) return tell(asking, intent, entry);
+    const passing = gate.pass(intent, wayOf(entry), options);
+    const passed = passing instanceof Promise ? await passing : passing;
+    const { outcome } = passed;
+    mark(passed.intent, outcome);
+    const said: ToolOutcome =
+      outcome.type === 'ok' && outcome.result.isError ? { type: 'tool-error', result: outcome.result } : outcome;
+    return tell(asking, said, entry, passed);
+  }
+
+  /** Tells of a call how it went; its outcome. */
+  function tell(asking: Asking, outcome: ToolOutcome, entry?: ToolEntry, passed?: Passed<unknown>): ToolOutcome {
+    parts.record(new Told(asking, clock.now(), outcome, entry, passed));
+    return outcome;
+  }
+
+  /** How a call of a tool goes: with structured content checked against its output schema, where it has one. */
+  function wayOf(entry: ToolEntry): ToolPassage {
+    let way = ways.get(entry);
+    if (way === undefined) {
+      const settings = parts.settings(entry.server);
+      const holding = holdingOf(entry);
+      const source = Object.freeze({ server: entry.server });
+      way = {
+        ...standing(entry),
+        rebuild: (args, { route }) => toolIntent(entry, args, { route: route as Route }),
+        act: (session, { tool, args }, options) => session.callTool(tool, args, sessionOptions(options, settings)),
+        hold: (result) => holdToolResult(result, source, holding),
+      };
+      ways.set(entry, way);
+    }
+    return way;
   }
 
   /** The intent of a call, or why the arguments cannot be right. A schema that cannot be checked lets nothing through. */
-  async function toolIntent(entry: ToolEntry, args: JsonObject, options: RouteOptions): Promise<CallIntent | Outcome<never>> {
+  function toolIntent(
+    entry: ToolEntry,
+    args: JsonObject,
+    options: Pick<RouteOptions, 'route'>,
+  ): CallIntent | Outcome<never> | Promise<CallIntent | Outcome<never>> {
+    const uncheckable = (error: unknown) => invalid(asFault(error).message);
+    const build = (fit: CheckedOutput) => {
+      if (!fit.valid) return invalid(misfit(entry, fit.errors));
+      return intentOf({ server: entry.server, kind: 'tool', tool: entry.definition, args }, options);
+    };
     try {
       const { limits } = parts.settings(entry.server);
       const checking = parts.schemas.check(entry.definition.inputSchema, args, { patterns: 'skip', limits });
-      const fit = checking instanceof Promise ? await checking : checking;
-      if (!fit.valid) return invalid(misfit(entry, fit.errors));
-      return intentOf({ server: entry.server, kind: 'tool', tool: entry.definition, args }, options);
+      return checking instanceof Promise ? checking.then(build).catch(uncheckable) : build(checking);
     } catch (error) {
-      return invalid(asFault(error).message);
+      return uncheckable(error);
     }
   }
 
-  /** With structured content checked against the tool's output schema, where it has one. */
-  function holdingOf({ server, definition }: ToolEntry | PromptEntry): ToolHoldOptions {
-    const { outputSchema } = definition as Partial<Tool>;
+  function holdingOf({ server, definition: { outputSchema } }: ToolEntry): ToolHoldOptions {
     if (outputSchema === undefined) return own(server);
     const { limits } = parts.settings(server);
     const checkOutput = (value: unknown) =>
@@ -174,7 +194,10 @@ export function createRouter(parts: RouterParts): Router & Pick<Gate, 'drained'>
   const own = (server: string) => ({ ownHosts: parts.hosts(server), limits: resultLimits(parts.settings(server).limits) });
 
   /** The intent of what is asked for, here and now. */
-  function intentOf({ server, kind, tool, args }: Required<Asked>, { route = parts.route }: RouteOptions): CallIntent {
+  function intentOf(
+    { server, kind, tool, args }: Required<Asked>,
+    { route = parts.route }: Pick<RouteOptions, 'route'>,
+  ): CallIntent {
     const { principal, run, rules } = parts;
     const serverDigest = parts.identity(server)?.digest ?? '';
     const policyVersion = rules.version(server);
@@ -182,13 +205,13 @@ export function createRouter(parts: RouterParts): Router & Pick<Gate, 'drained'>
   }
 
   /** What a server gave is remembered before anybody reads it, also when it was an error. */
-  function mark({ server, tool, kind, digest, definition }: CallIntent, outcome: Outcome<unknown>): void {
+  function mark(call: CallIntent, outcome: Outcome<unknown>): void {
     if (outcome.type !== 'ok' && outcome.type !== 'protocol-error') return;
+    const { server, tool, kind, definition } = call;
     const annotations = kind === 'tool' ? definition.annotations : undefined;
-    taint.mark({ server, from: writtenTool(tool), digest, settings: parts.settings(server), annotations });
+    taint.mark({ server, from: writtenTool(tool), call, settings: parts.settings(server), annotations });
   }
 
-  /** What is the same for every use of an entry: whether it is still what it was and may be used, and how its results are held. */
   function standing(entry: ToolEntry | PromptEntry): Standing {
     let known = standings.get(entry);
     if (known === undefined) {
@@ -201,15 +224,18 @@ export function createRouter(parts: RouterParts): Router & Pick<Gate, 'drained'>
         if (isThere) seenIn = snapshot;
         return isThere;
       };
-      const settings = parts.settings(entry.server);
-      known = { isCurrent, blocked: () => refusal(entry), settings, holding: holdingOf(entry) };
+      known = { isCurrent, blocked: () => refusal(entry) };
       standings.set(entry, known);
     }
     return known;
   }
 
   /** Asks for a resource or a prompt, or for what could complete them. */
-  async function read<R>(target: ReadTarget, options: RouteOptions, act: Passage<R>['act']): Promise<Outcome<R>> {
+  async function read<R, A>(
+    target: ReadTarget,
+    options: RouteOptions,
+    { act, hold }: Pick<Passage<R, A>, 'act' | 'hold'>,
+  ): Promise<Outcome<R>> {
     const { kind, server, entry, args, edited } = target;
     const build = async (definition: Tool, given: JsonObject): Promise<CallIntent | Outcome<never>> => {
       try {
@@ -225,7 +251,7 @@ export function createRouter(parts: RouterParts): Router & Pick<Gate, 'drained'>
     const intent = await build(target.definition, args);
     if ('type' in intent) return intent;
     const standalone = { isCurrent: () => true, blocked: () => refusal({ kind: 'resource', server, name: '' }) };
-    const passed = await gate.pass<R>({ ...(entry ? standing(entry) : standalone), intent, rebuild, act }, options);
+    const passed = await gate.pass<R, A>(intent, { ...(entry ? standing(entry) : standalone), rebuild, act, hold }, options);
     mark(passed.intent, passed.outcome);
     return passed.outcome;
   }
@@ -266,24 +292,7 @@ export function createRouter(parts: RouterParts): Router & Pick<Gate, 'drained'>
   return {
     drained: () => gate.drained(),
 
-    async call(name, args, options = {}) {
-      const startedAt = clock.now();
-      const at = Date.now();
-      const { outcome, entry, intent, because, call: id } = await call(name, args, options);
-      parts.record({
-        at,
-        durationMs: clock.now() - startedAt,
-        name,
-        server: entry?.server,
-        tool: entry?.name,
-        args: intent?.args ?? (isObject(args) ? args : undefined),
-        digest: intent?.digest,
-        call: id,
-        because,
-        outcome,
-      });
-      return outcome;
-    },
+    call: (name, args, options = {}) => call(name, args, options),
 
     async readResource(name, options = {}) {
       const found = await find('resource', name, () => registry.snapshot.findResource(name), options);
@@ -294,9 +303,9 @@ export function createRouter(parts: RouterParts): Router & Pick<Gate, 'drained'>
           ? resourceOf(other)
           : 'A resource has the argument "uri" alone.';
       const target: ReadTarget = { kind: 'resource', server, definition: resourceOf(uri), args: { uri }, edited };
-      return read(target, options, async (session, intent) => {
-        const result = await session.readResource(intent.args['uri'] as string, sessionOptions(options, parts.settings(server)));
-        return holdResource(result, { server }, own(server));
+      return read(target, options, {
+        act: (session, { args }) => session.readResource(args['uri'] as string, sessionOptions(options, parts.settings(server))),
+        hold: (result) => holdResource(result, { server }, own(server)),
       });
     },
 
@@ -318,11 +327,13 @@ export function createRouter(parts: RouterParts): Router & Pick<Gate, 'drained'>
           return wrong === undefined ? itself : `The prompt ${name} ${wrong}`;
         },
       };
-      return read(target, options, async (session, intent) => {
-        const isEmpty = args === undefined && Object.keys(intent.args).length === 0;
-        const given = isEmpty ? undefined : (intent.args as Record<string, string>);
-        const result = await session.getPrompt(key, given, sessionOptions(options, parts.settings(server)));
-        return holdPrompt(result, { server }, own(server));
+      return read(target, options, {
+        act(session, intent) {
+          const isEmpty = args === undefined && Object.keys(intent.args).length === 0;
+          const given = isEmpty ? undefined : (intent.args as Record<string, string>);
+          return session.getPrompt(key, given, sessionOptions(options, parts.settings(server)));
+        },
+        hold: (result) => holdPrompt(result, { server }, own(server)),
       });
     },
 
@@ -343,9 +354,10 @@ export function createRouter(parts: RouterParts): Router & Pick<Gate, 'drained'>
         ref.type === 'ref/prompt'
           ? { kind: 'prompt', server, definition: { name: ref.name, ...about }, args, edited, ...promptOf(server, ref.name) }
           : { kind: 'resource', server, definition: { name: ref.uri, ...about }, args: { uri: ref.uri, ...args }, edited };
-      return read(target, options, async (session) =>
-        hold(await session.complete(params, sessionOptions(options, parts.settings(server))), { server }),
-      );
+      return read(target, options, {
+        act: (session) => session.complete(params, sessionOptions(options, parts.settings(server))),
+        hold: (result) => hold(result, { server }),
+      });
     },
   };
 
@@ -387,12 +399,46 @@ function promptMisfit({ arguments: known = [] }: Prompt, args: JsonObject): stri
   return missing.length === 0 ? undefined : `needs ${missing.map(({ name }) => `"${name}"`).join(', ')}.`;
 }
 
-function sessionOptions(options: RouteOptions, settings: Pick<ServerSettings, 'timeoutMs'>) {
-  return {
-    timeoutMs: options.timeoutMs ?? settings.timeoutMs,
-    ...(options.signal && { signal: options.signal }),
-    ...(options.onProgress && { onProgress: options.onProgress }),
-  };
+function sessionOptions(options: PassOptions, settings: Pick<ServerSettings, 'timeoutMs'>): PassOptions {
+  const { signal, onProgress, timeoutMs = settings.timeoutMs } = options;
+  if (signal === undefined && onProgress === undefined) return { timeoutMs };
+  return { timeoutMs, ...(signal && { signal }), ...(onProgress && { onProgress }) };
+}
+
+/** A record whose digest is made when somebody reads it. */
+class Told implements CallRecord {
+  readonly at: number;
+  readonly durationMs: number;
+  readonly name: string;
+  readonly server: string | undefined;
+  readonly tool: string | undefined;
+  readonly args: JsonObject | undefined;
+  readonly call: string | undefined;
+  readonly because: string | undefined;
+  readonly outcome: ToolOutcome;
+  readonly #intent: CallIntent | undefined;
+
+  constructor(asking: Asking, endedAt: number, outcome: ToolOutcome, entry?: ToolEntry, passed?: Passed<unknown>) {
+    this.at = asking.at;
+    this.durationMs = endedAt - asking.startedAt;
+    this.name = asking.name;
+    this.server = entry?.server;
+    this.tool = entry?.name;
+    this.args = passed?.intent.args ?? asking.args;
+    this.call = passed?.call;
+    this.because = passed?.because;
+    this.outcome = outcome;
+    this.#intent = passed?.intent;
+  }
+
+  get digest(): string | undefined {
+    return this.#intent?.digest;
+  }
+
+  toJSON(): CallRecord {
+    const { at, durationMs, name, server, tool, args, digest, call, because, outcome } = this;
+    return { at, durationMs, name, server, tool, args, digest, call, because, outcome };
+  }
 }
 
 /** Why the arguments do not fit the tool. */

@@ -3,10 +3,10 @@
 import { isObject, type JsonObject } from '../../jsonrpc/index.ts';
 import type { CallToolResult, ContentBlock, GetPromptResult, ReadResourceResult } from '../../protocol/index.ts';
 import { audienceOf, bytesText, nameOf, payloadOf, type AnyResult } from './blocks.ts';
-import { foreignLinks, imitatesQuestion } from './findings.ts';
+import { foreignLinks, imitatesQuestion, isInnocent } from './findings.ts';
 import { RESULT_LIMITS, type ResultLimits } from './limits.ts';
 import { hold, type Source, type Untrusted } from './untrusted.ts';
-import { cut, hiddenIn, oneLine, type Hidden } from './visible.ts';
+import { cut, hiddenIn, isPlain, oneLine, type Hidden } from './visible.ts';
 
 /** `where` is a member of the result, such as `content[3]`; both texts are safe to show. */
 export interface Finding {
@@ -28,6 +28,8 @@ export interface Held<R> {
   readonly verdict: OutputVerdict;
   /** Why the verdict is not `valid`, where there is a reason; with text of the server. */
   readonly errors: readonly string[];
+  /** About as many as the whole result took in JSON, as it came; fewer where it was not read to its end. */
+  readonly bytes: number;
 }
 
 /** Of one line. */
@@ -65,90 +67,109 @@ export function holdToolResult(
   source: Source,
   options: ToolHoldOptions = {},
 ): Held<CallToolResult> | Promise<Held<CallToolResult>> {
-  const { kept, findings } = within(result, TOOL, options);
+  const { kept, findings, bytes } = within(result, TOOL, options);
   const isError = result.isError === true;
   const lost = result.structuredContent !== undefined && kept.structuredContent === undefined;
   const whole = lost && kept.content.length === 0 ? { ...kept, content: [OMITTED] } : kept;
   const check = isError || lost ? undefined : options.checkOutput;
-  const held = { value: hold(whole, source), isError, findings, verdict: UNCHECKED.verdict, errors: UNCHECKED.errors };
+  const { verdict, errors } = UNCHECKED;
+  const held = { value: hold(whole, source), isError, findings, verdict, errors, bytes };
   return check === undefined ? held : judge(kept.structuredContent, check).then((output) => ({ ...held, ...output }));
 }
 
 /** A resource that was read, held within the limits. */
 export function holdResource(result: ReadResourceResult, source: Source, options: HoldOptions = {}): Held<ReadResourceResult> {
-  const { kept, findings } = within(result, RESOURCE, options);
-  return { value: hold(kept, source), isError: false, findings, ...UNCHECKED };
+  const { kept, findings, bytes } = within(result, RESOURCE, options);
+  return { value: hold(kept, source), isError: false, findings, bytes, ...UNCHECKED };
 }
 
 /** A prompt with its messages, held within the limits. */
 export function holdPrompt(result: GetPromptResult, source: Source, options: HoldOptions = {}): Held<GetPromptResult> {
-  const { kept, findings } = within(result, PROMPT, options);
-  return { value: hold(kept, source), isError: false, findings, ...UNCHECKED };
+  const { kept, findings, bytes } = within(result, PROMPT, options);
+  return { value: hold(kept, source), isError: false, findings, bytes, ...UNCHECKED };
+}
+
+interface Within<R> {
+  readonly kept: R;
+  readonly findings: readonly Finding[];
+  readonly bytes: number;
 }
 
 /** The result with whatever is too much left out and named, and what was found. */
-function within<R extends AnyResult>(
-  result: R,
-  shape: Shape,
-  options: HoldOptions,
-): { readonly kept: R; readonly findings: readonly Finding[] } {
-  const { limits = RESULT_LIMITS } = options;
-  const findings: Finding[] = [];
-  const find = (kind: Finding['kind'], where: string, detail: string) => {
-    if (findings.length < MAX_FINDINGS) findings.push({ kind, where, detail });
-  };
-  const survey = createSurvey(limits);
-  const { ownHosts = [] } = options;
-  const findIn = (where: string, { hidden, imitates, texts }: Readonly<Surveyed>) => {
-    for (const kind of hidden) find(kind, where, `holds ${HIDDEN_TEXT[kind]}`);
-    if (imitates) find('imitation', where, 'holds what looks like a question of Parley’s own');
-    const links = sayLinks(texts, ownHosts);
-    if (links !== undefined) find('link', where, links);
-  };
-
-  const items = (result as unknown as JsonObject)[shape.list] as readonly JsonObject[];
-  const list = items.slice(0, limits.blocks).map((item, index) => {
-    const where = `${shape.list}[${index}]`;
-    const block = shape.block(item);
-    const surveyed = survey(item);
-    const { bytes, over } = surveyed;
-    findIn(where, surveyed);
-    if (!KNOWN.has(block['type'])) find('unknown-block', where, nameOf(block));
-    const most = mostOf(block, limits);
-    if (over === undefined && (payloadOf(block) ?? bytes) <= most) return item;
-    const why = over === undefined ? `more than ${bytesText(most)}` : WHY[over](limits);
-    find(over ?? 'oversized', where, `${why}; left out`);
-    return shape.replace(item, `${nameOf(block, 'omitted')} (${why})`);
-  });
+function within<R extends AnyResult>(result: R, shape: Shape, { limits = RESULT_LIMITS, ownHosts = [] }: HoldOptions): Within<R> {
+  const findings = new Findings(ownHosts);
+  const survey = new Survey(limits);
+  const looking = { limits, survey, findings };
+  const members = result as unknown as JsonObject;
+  const items = members[shape.list] as readonly JsonObject[];
+  let bytes = 0;
+  /** The list as it is kept, once it is not what came. */
+  let list: JsonObject[] | undefined;
+  for (let index = 0; index < items.length && index < limits.blocks; index++) {
+    const item = items[index] as JsonObject;
+    survey.look(item);
+    bytes += survey.bytes;
+    const keptItem = keep(item, index, shape, looking);
+    if (keptItem !== item) list ??= items.slice(0, index);
+    list?.push(keptItem);
+  }
   if (items.length > limits.blocks) {
-    find('too-many', shape.list, `${items.length} items, more than ${limits.blocks}; the rest is left out`);
+    findings.add('too-many', shape.list, `${items.length} items, more than ${limits.blocks}; the rest is left out`);
+    list ??= items.slice(0, limits.blocks);
     list.push(shape.replace(undefined, `[${items.length - limits.blocks} more items omitted]`));
   }
 
-  const left = new Set<string>();
-  for (const key of Object.keys(result)) {
+  let left: Set<string> | undefined;
+  for (const key of Object.keys(members)) {
     if (key === shape.list) continue;
     // A second list would be read by one and not by another.
-    if (LISTS.has(key)) left.add(key);
-    const value = (result as unknown as JsonObject)[key];
-    if (LISTS.has(key) || typeof value === 'boolean' || typeof value === 'number') continue;
-    const surveyed = survey(value);
-    const { bytes, over } = surveyed;
-    const fits = over === undefined && bytes <= limits.structured;
-    if (fits && hasNothing(surveyed)) continue;
-    const where = oneLine(key, 64);
-    findIn(where, surveyed);
-    if (fits) continue;
-    left.add(key);
-    if (over !== undefined) find(over, where, `${WHY[over](limits)}; left out`);
-    else find('oversized', where, `more than ${bytesText(limits.structured)}; left out`);
+    if (LISTS.has(key)) (left ??= new Set()).add(key);
+    else if (!fitsMember(key, members[key], looking)) (left ??= new Set()).add(key);
+    else bytes += key.length + 3 + survey.bytes;
   }
+  const found = findings.list;
   // As it came, where nothing had to go.
-  if (left.size === 0 && list.length === items.length && list.every((item, index) => item === items[index])) {
-    return { kept: result, findings };
-  }
-  const members = Object.entries(result).filter(([key]) => key !== shape.list && !left.has(key));
-  return { kept: Object.fromEntries([...members, [shape.list, list]]) as unknown as R, findings };
+  if (left === undefined && list === undefined) return { kept: result, findings: found, bytes };
+  const others = Object.entries(members).filter(([key]) => key !== shape.list && left?.has(key) !== true);
+  return { kept: Object.fromEntries([...others, [shape.list, list ?? items]]) as unknown as R, findings: found, bytes };
+}
+
+/** What a member or an item is looked over with. */
+interface Looking {
+  readonly limits: ResultLimits;
+  readonly survey: Survey;
+  readonly findings: Findings;
+}
+
+/** The item that was surveyed, or what stands for it where it is too much. */
+function keep(item: JsonObject, index: number, shape: Shape, { limits, survey, findings }: Looking): JsonObject {
+  const block = shape.block(item);
+  const { bytes, over } = survey;
+  const most = mostOf(block, limits);
+  const fits = over === undefined && (payloadOf(block) ?? bytes) <= most;
+  const isKnown = KNOWN.has(block['type']);
+  if (fits && isKnown && survey.foundNothing) return item;
+  const where = `${shape.list}[${index}]`;
+  findings.addFrom(survey, where);
+  if (!isKnown) findings.add('unknown-block', where, nameOf(block));
+  if (fits) return item;
+  const why = over === undefined ? `more than ${bytesText(most)}` : WHY[over](limits);
+  findings.add(over ?? 'oversized', where, `${why}; left out`);
+  return shape.replace(item, `${nameOf(block, 'omitted')} (${why})`);
+}
+
+/** True for a member beside the list that is not too much. */
+function fitsMember(key: string, value: unknown, { limits, survey, findings }: Looking): boolean {
+  survey.look(value);
+  if (typeof value === 'boolean' || typeof value === 'number') return true;
+  const { bytes, over } = survey;
+  const fits = over === undefined && bytes <= limits.structured;
+  if (fits && survey.foundNothing) return true;
+  const where = oneLine(key, 64);
+  findings.addFrom(survey, where);
+  if (over !== undefined) findings.add(over, where, `${WHY[over](limits)}; left out`);
+  else if (!fits) findings.add('oversized', where, `more than ${bytesText(limits.structured)}; left out`);
+  return fits;
 }
 
 async function judge(
@@ -248,69 +269,105 @@ const WHY = {
   'too-many': (limits: ResultLimits) => `more than ${limits.nodes} values in the result`,
 } as const;
 
-interface Surveyed {
-  /** About the size of its JSON. */
-  bytes: number;
-  readonly hidden: Hidden[];
-  imitates: boolean;
+const NO_FINDINGS: readonly Finding[] = Object.freeze([]);
+
+/** What was found in one result, at most a hundred things. */
+class Findings {
+  readonly #ownHosts: readonly string[];
+  #list: Finding[] | undefined;
+
+  constructor(ownHosts: readonly string[]) {
+    this.#ownHosts = ownHosts;
+  }
+
+  get list(): readonly Finding[] {
+    return this.#list ?? NO_FINDINGS;
+  }
+
+  add(kind: Finding['kind'], where: string, detail: string): void {
+    this.#list ??= [];
+    if (this.#list.length < MAX_FINDINGS) this.#list.push({ kind, where, detail });
+  }
+
+  addFrom({ hidden, imitates, texts }: Survey, where: string): void {
+    for (const kind of hidden) this.add(kind, where, `holds ${HIDDEN_TEXT[kind]}`);
+    if (imitates) this.add('imitation', where, 'holds what looks like a question of Parley’s own');
+    const links = sayLinks(texts, this.#ownHosts);
+    if (links !== undefined) this.add('link', where, links);
+  }
+}
+
+/** Goes over one value after the other; they share the number of values allowed. */
+class Survey {
+  /** About the size of the last value's JSON. */
+  bytes = 0;
+  hidden: Hidden[] = [];
+  imitates = false;
   /** Those that may hold a link. */
-  readonly texts: string[];
+  texts: string[] = [];
   /** Set when it goes too deep, or holds more values than are left for the whole result; then nothing else is complete. */
-  over: 'too-deep' | 'too-many' | undefined;
-}
+  over: 'too-deep' | 'too-many' | undefined = undefined;
+  readonly #depth: number;
+  #nodesLeft: number;
 
-/** Goes over one value after the other, without recursion; they share the number of values allowed. */
-function createSurvey(limits: ResultLimits): (value: unknown) => Readonly<Surveyed> {
-  let nodesLeft = limits.nodes;
-  /** What is still to be looked at, and how deep each of it lies. */
-  const values: unknown[] = [];
-  const depths: number[] = [];
-
-  function look(value: unknown, depth: number, seen: Surveyed): void {
-    if (--nodesLeft < 0) seen.over = 'too-many';
-    else if (typeof value === 'string') lookAtText(value, seen);
-    else if (typeof value !== 'object' || value === null) seen.bytes += String(value).length + 1;
-    else if (depth >= limits.depth) seen.over = 'too-deep';
-    else lookInto(value, depth + 1, seen);
+  constructor({ depth, nodes }: ResultLimits) {
+    this.#depth = depth;
+    this.#nodesLeft = nodes;
   }
 
-  function lookInto(value: object, depth: number, seen: Surveyed): void {
-    seen.bytes += 2;
-    let room = nodesLeft;
-    const add = (name: string, member: unknown) => {
-      if (--room < 0) seen.over = 'too-many';
-      seen.bytes += name.length + 3;
-      findHidden(name, seen);
-      values.push(member);
-      depths.push(depth);
-    };
-    if (Array.isArray(value)) for (let at = 0; at < value.length && room >= 0; at++) add('', value[at]);
-    else for (const name in value) if (room >= 0) add(name, (value as JsonObject)[name]);
+  look(value: unknown): void {
+    this.bytes = 0;
+    if (this.hidden.length > 0) this.hidden = [];
+    this.imitates = false;
+    if (this.texts.length > 0) this.texts = [];
+    this.over = undefined;
+    this.#look(value, this.#depth);
   }
 
-  return (top) => {
-    const seen: Surveyed = { bytes: 0, hidden: [], imitates: false, texts: [], over: undefined };
-    values.push(top);
-    depths.push(0);
-    while (values.length > 0 && seen.over === undefined) look(values.pop(), depths.pop() as number, seen);
-    values.length = 0;
-    depths.length = 0;
-    return seen;
-  };
-}
+  /** True when there is nothing to be found in the last value. */
+  get foundNothing(): boolean {
+    return this.hidden.length === 0 && !this.imitates && this.texts.length === 0;
+  }
 
-/** True when there is nothing to be found in it. */
-function hasNothing({ hidden, imitates, texts }: Readonly<Surveyed>): boolean {
-  return hidden.length === 0 && !imitates && texts.length === 0;
-}
+  #look(value: unknown, levels: number): void {
+    if (--this.#nodesLeft < 0) this.over = 'too-many';
+    else if (typeof value === 'string') this.#lookAtText(value);
+    else if (typeof value !== 'object' || value === null) this.bytes += String(value).length + 1;
+    else if (levels <= 0) this.over = 'too-deep';
+    else this.#lookInto(value, levels - 1);
+  }
 
-function lookAtText(text: string, seen: Surveyed): void {
-  seen.bytes += Buffer.byteLength(text) + 3;
-  findHidden(text, seen);
-  seen.imitates ||= imitatesQuestion(text);
-  if (text.includes('/') || text.includes('\\')) seen.texts.push(text);
-}
+  #lookInto(value: object, levels: number): void {
+    this.bytes += 2;
+    const size = Array.isArray(value) ? value.length : Object.keys(value).length;
+    this.bytes += 3 * size;
+    if (size > this.#nodesLeft) {
+      this.over = 'too-many';
+    } else if (Array.isArray(value)) {
+      for (let at = 0; at < value.length && this.over === undefined; at++) this.#look(value[at], levels);
+    } else {
+      for (const name in value) {
+        if (this.over !== undefined) return;
+        this.bytes += name.length;
+        this.#findHidden(name);
+        this.#look((value as JsonObject)[name], levels);
+      }
+    }
+  }
 
-function findHidden(text: string, { hidden }: Surveyed): void {
-  for (const kind of hiddenIn(text)) if (!hidden.includes(kind)) hidden.push(kind);
+  #lookAtText(text: string): void {
+    if (isInnocent(text)) {
+      this.bytes += text.length + 3;
+      return;
+    }
+    this.bytes += Buffer.byteLength(text) + 3;
+    this.#findHidden(text);
+    this.imitates ||= imitatesQuestion(text);
+    if (text.includes('/') || text.includes('\\')) this.texts.push(text);
+  }
+
+  #findHidden(text: string): void {
+    if (isPlain(text)) return;
+    for (const kind of hiddenIn(text)) if (!this.hidden.includes(kind)) this.hidden.push(kind);
+  }
 }

@@ -1,7 +1,7 @@
 // Marks that tell a person what to look at twice in a text: an imitation of Parley's own questions, and links that lead elsewhere.
 // They change nothing of a text and decide nothing.
 import { canonicalHost, hostsIn } from './links.ts';
-import { written } from './visible.ts';
+import { isPlain, written } from './visible.ts';
 
 /** Words of the questions that Parley asks, and of questions like them; all in small letters, over any white space. */
 const QUESTIONS = [
@@ -16,6 +16,8 @@ const QUESTIONS = [
   '(?:allow|approve|permit|confirm|continue|proceed)\\b[^\\n]{0,60}[\\[(](?:y(?:es)?/n(?:o)?|o|a|y)[\\])]',
 ].map((question) => question.replaceAll(' ', '\\s{1,8}'));
 const QUESTION = new RegExp(`\\b(?:${QUESTIONS.join('|')})`);
+/** One word of each of them, and of our own lines: where none stands there is no imitation in plain letters. */
+const A_WORD_OF_THEM = /called|allow|asked|digest|denies|approve|permit|confirm|continue|proceed|parley/i;
 /** A line that begins as what the command itself says on standard error. */
 const OWN_LINE = /^\s{0,8}parley:\s/m;
 
@@ -57,13 +59,18 @@ const UNSEEN = /[\p{Cf}\p{Mn}\p{Default_Ignorable_Code_Point}]/gu;
 /** Characters of one text that are looked at: more than any person reads. */
 const LOOKED_AT = 1_000_000;
 
+/** True for text of which a look says that it imitates nothing, hides nothing and holds no link. */
+export function isInnocent(text: string): boolean {
+  return isPlain(text) && !text.includes('/') && !text.includes('\\') && !A_WORD_OF_THEM.test(text);
+}
+
 /** True when the text holds what Parley asks people, also in letters that only look like it. */
 export function imitatesQuestion(whole: string): boolean {
   // What has no white space is a picture or the like.
   if (!/\s/.test(whole)) return false;
   const text = whole.slice(0, LOOKED_AT).toLowerCase();
-  const isPlain = /^[\x20-\x7e\s]*$/.test(text);
-  const plain = isPlain ? text : text.normalize('NFKD').toLowerCase().replace(UNSEEN, '').replace(LOOKALIKE, likeLatin);
+  const isLatin = /^[\x20-\x7e\s]*$/.test(text);
+  const plain = isLatin ? text : text.normalize('NFKD').toLowerCase().replace(UNSEEN, '').replace(LOOKALIKE, likeLatin);
   return QUESTION.test(plain) || OWN_LINE.test(plain);
 }
 

@@ -4,7 +4,7 @@ import { createTaint, taintFor, type ReadFacts } from './taint.ts';
 const read = (more: Partial<ReadFacts> = {}): ReadFacts => ({
   server: 'web',
   from: 'fetch',
-  digest: 'd1',
+  call: { digest: 'd1' },
   settings: { trusted: true },
   annotations: { openWorldHint: false },
   ...more,
@@ -41,8 +41,9 @@ describe('a result', () => {
 describe('the marks of a run', () => {
   it('are one of a kind for each server, with the call that was first', () => {
     const taint = createTaint();
-    for (const digest of ['d1', 'd2', 'd3']) taint.mark(read({ digest, from: `page ${digest}`, settings: { trusted: false } }));
-    taint.mark(read({ server: 'notes', digest: 'd4' }));
+    for (const digest of ['d1', 'd2', 'd3'])
+      taint.mark(read({ call: { digest }, from: `page ${digest}`, settings: { trusted: false } }));
+    taint.mark(read({ server: 'notes', call: { digest: 'd4' } }));
     expect(taint.of()).toEqual([
       { server: 'web', from: 'page d1', untrusted: true, private: 'to-others', digest: 'd1' },
       { server: 'notes', from: 'fetch', untrusted: false, private: 'to-others', digest: 'd4' },

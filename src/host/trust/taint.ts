@@ -19,7 +19,8 @@ export type TaintMark = {
 export interface ReadFacts {
   readonly server: string;
   readonly from: string;
-  readonly digest: string;
+  /** The call that gave it. */
+  readonly call: { readonly digest: string };
   /** What the user said about the server. `private` is undefined where the user said nothing. */
   readonly settings: { readonly trusted: boolean; readonly private?: boolean };
   /** What the server says of the tool; absent for what is no tool. */
@@ -35,27 +36,17 @@ export interface Taint {
 
 /** A run that has read nothing. */
 export function createTaint(): Taint {
-  let marks: readonly TaintMark[] = [];
+  let marks: readonly TaintMark[] = Object.freeze([]);
   return {
     of: () => marks,
-    mark(facts) {
-      const mark = markOf(facts);
-      if (!mark.untrusted && mark.private === 'no') return;
-      const known = marks.some(
-        ({ server, untrusted, private: whom }) => server === mark.server && untrusted === mark.untrusted && whom === mark.private,
-      );
-      if (!known) marks = [...marks, mark];
+    mark({ server, from, call, settings, annotations }) {
+      const untrusted = !settings.trusted || annotations?.openWorldHint !== false;
+      const whom = settings.private === undefined ? 'to-others' : settings.private ? 'to-all' : 'no';
+      if (!untrusted && whom === 'no') return;
+      if (marks.some((mark) => mark.server === server && mark.untrusted === untrusted && mark.private === whom)) return;
+      const mark = Object.freeze<TaintMark>({ server, from, digest: call.digest, untrusted, private: whom });
+      marks = Object.freeze([...marks, mark]);
     },
-  };
-}
-
-function markOf({ server, from, digest, settings, annotations }: ReadFacts): TaintMark {
-  return {
-    server,
-    from,
-    digest,
-    untrusted: !settings.trusted || annotations?.openWorldHint !== false,
-    private: settings.private === undefined ? 'to-others' : settings.private ? 'to-all' : 'no',
   };
 }
 
@@ -66,6 +57,11 @@ export function taintFor(
 ): { readonly untrusted: readonly TaintMark[]; readonly private: readonly TaintMark[] } {
   return {
     untrusted: marks.filter(({ untrusted }) => untrusted),
-    private: marks.filter((mark) => mark.private === 'to-all' || (mark.private === 'to-others' && mark.server !== server)),
+    private: marks.filter((mark) => isKeptFrom(mark, server)),
   };
+}
+
+/** True when what it gave must not reach `server` unasked. */
+export function isKeptFrom(mark: TaintMark, server: string): boolean {
+  return mark.private === 'to-all' || (mark.private === 'to-others' && mark.server !== server);
 }

@@ -24,9 +24,9 @@ class Shut {
   readonly #value: unknown;
   readonly source: Source;
 
-  constructor(value: unknown, { server }: Source) {
+  constructor(value: unknown, source: Source) {
     this.#value = value;
-    this.source = Object.freeze({ server });
+    this.source = Object.isFrozen(source) ? source : Object.freeze({ server: source.server });
     Object.freeze(this);
   }
 

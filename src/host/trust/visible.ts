@@ -69,10 +69,14 @@ export function stripHidden(text: string): string {
 
 export type Hidden = 'control' | 'bidi' | 'invisible' | 'tag';
 
+/** True for text of letters, digits and signs of ASCII in lines, as most is: it hides nothing. */
+export function isPlain(text: string): boolean {
+  return /^[\x20-\x7e\n\t]*$/.test(text);
+}
+
 /** The kinds of hidden characters in a text of several lines. */
 export function hiddenIn(text: string): readonly Hidden[] {
-  // Most text is plain, and one pass says so.
-  if (/^[\x20-\x7e\n\t]*$/.test(text)) return [];
+  if (isPlain(text)) return [];
   const kinds: Hidden[] = [];
   if (CONTROL.test(text)) kinds.push('control');
   if (BIDI.test(text)) kinds.push('bidi');

@@ -86,7 +86,7 @@ export function createTransactions(engine: Engine, { auditKey, wrote }: Transact
         return act({
           ...writing,
           async append(entry) {
-            const record = link({ ...entry, at: ms(entry.at) }, end);
+            const record = link({ at: ms(entry.at), kind: entry.kind, body: entry.body }, end);
             const { body, kind, ...rest } = record;
             await writing.run(db.insertInto('audit').values({ ...rest, kind: escaped(kind), body: JSON.stringify(body) }));
             await writing.run(db.updateTable('audit_head').set(seal(record, auditKey)).where('id', '=', 1));
