@@ -34,15 +34,16 @@ const PACKAGES = {
 };
 
 /**
- * What a room shows to others: its own index, and the one of each of transport's subpaths. The schema validator, and what the
- * operating system is asked, have doors of their own, so that a client, which comes through the index, does not load them.
+ * What a room shows to others: its own index, and the one of each of transport's subpaths. The schema validator, what the
+ * operating system is asked and what bounds a server have doors of their own, so that a client, which comes through the index, does not
+ * load them.
  */
 const DOOR = [
   '^src/[^/]+[.]ts$',
   '^src/[^/]+/index[.]ts$',
   '^src/transport/(stdio|http|sse)/index[.]ts$',
   '^src/protocol/json-schema[.]ts$',
-  '^src/base/system[.]ts$',
+  '^src/base/(system|serving)[.]ts$',
 ];
 
 const arrows = Object.entries(ARROWS).map(([room, below]) => ({

@@ -1,10 +1,10 @@
-// Fills the table of limits in docs/robustness.md from src/base/limits.ts; with --check it compares and fails on drift.
+// Fills the tables of limits in docs/robustness.md from src/base/limits.ts and serving.ts; with --check it compares and fails on drift.
 import { format, resolveConfig } from 'prettier';
 import { LIMITS } from '../dist/base/limits.js';
+import { SERVING } from '../dist/base/serving.js';
 import { fail, readPage, settlePage } from './page.mjs';
 
 const PATH = 'docs/robustness.md';
-const [START, END] = ['<!-- limits: start -->', '<!-- limits: end -->'];
 
 const SIZES = [
   ['MiB', 1_048_576],
@@ -24,18 +24,29 @@ function amount(value, unit) {
   return `${value.toLocaleString('en')} ${unit}`;
 }
 
-const rows = Object.entries(LIMITS).map(([name, { default: usual, ceiling, unit, what, breach }]) => {
-  const most = ceiling === usual ? 'fixed' : amount(ceiling, unit);
-  return `| \`${name}\` | ${what} | ${amount(usual, unit)} | ${most} | ${breach} |`;
-});
-const table = ['| name | what | default | at most | what happens beyond |', '| --- | --- | --- | --- | --- |', ...rows].join(
-  '\n',
-);
+const table = (...rows) => rows.map((cells) => `| ${cells.join(' | ')} |`).join('\n');
 
-const page = readPage(PATH);
-const [start, end] = [page.indexOf(START), page.indexOf(END)];
-if (start === -1 || end < start) fail(`${PATH} has no place for the limits: it needs the lines ${START} and ${END}.`);
-else {
-  const filled = `${page.slice(0, start + START.length)}\n\n${table}\n\n${page.slice(end)}`;
-  settlePage(PATH, await format(filled, { ...(await resolveConfig(PATH)), parser: 'markdown' }));
+const limits = Object.entries(LIMITS).map(([name, { default: usual, ceiling, unit, what, breach }]) => {
+  const most = ceiling === usual ? 'fixed' : amount(ceiling, unit);
+  return [`\`${name}\``, what, amount(usual, unit), most, breach];
+});
+const OPTION = { serveHttp: '`serveHttp`', createServer: '`createServer`', tasks: '`createServer`, in `tasks`' };
+const serving = Object.entries(SERVING).map(([name, { default: usual, unit, option, what, breach }]) => {
+  const setBy = option === undefined ? 'fixed' : OPTION[option];
+  return [option === undefined ? '' : `\`${name}\``, what, amount(usual, unit), setBy, breach];
+});
+const rule = (cells) => cells.map(() => '---');
+const withHead = (head, rows) => table(head, rule(head), ...rows);
+const TABLES = {
+  limits: withHead(['name', 'what', 'default', 'at most', 'what happens beyond'], limits),
+  serving: withHead(['name', 'what', 'default', 'option of', 'what happens beyond'], serving),
+};
+
+let page = readPage(PATH);
+for (const [place, text] of Object.entries(TABLES)) {
+  const [startMark, endMark] = [`<!-- ${place}: start -->`, `<!-- ${place}: end -->`];
+  const [start, end] = [page.indexOf(startMark), page.indexOf(endMark)];
+  if (start === -1 || end < start) fail(`${PATH} has no place for the ${place}: it needs the lines ${startMark} and ${endMark}.`);
+  else page = `${page.slice(0, start + startMark.length)}\n\n${text}\n\n${page.slice(end)}`;
 }
+settlePage(PATH, await format(page, { ...(await resolveConfig(PATH)), parser: 'markdown' }));

@@ -41,13 +41,16 @@ export interface CoreOptions {
   /** Milliseconds since 1970. */
   readonly now: () => number;
   readonly tasks: TaskOptions | undefined;
+  readonly limits: ServerLimits;
 }
 
-/** Streams of changes at once, of all clients. */
-const MAX_WATCHERS = 4_096;
+/** What clients may cost the server: see the table in base/serving.ts. */
+export type ServerLimits = Readonly<Record<ServerLimit, number>>;
+export type ServerLimit = 'maxAnswering' | 'maxSubscriptions' | 'maxSubscriptionsEach' | 'maxFollowed' | 'answerTimeoutMs';
 
 export class Core {
   readonly log: Log;
+  readonly limits: ServerLimits;
   readonly sealer: Sealer;
   readonly watchers = new Watchers();
   readonly tasks: Tasks;
@@ -64,6 +67,7 @@ export class Core {
   constructor(options: CoreOptions) {
     this.#options = options;
     this.log = options.log;
+    this.limits = options.limits;
     this.sealer = options.sealer;
     const { pageSize, clock, now } = options;
     this.tasks = new Tasks(
@@ -183,9 +187,9 @@ export class Core {
       case method.complete:
         return complete(this, call);
       case method.listen:
-        if (this.watchers.size >= MAX_WATCHERS)
+        if (this.watchers.size >= this.limits.maxSubscriptions)
           throw new RpcError(rpcCode.internalError, 'There are too many subscriptions. Try again later');
-        return listen(this.watchers, this.tasks, this.capabilities, call);
+        return listen(this, call);
       case method.getTask:
       case method.updateTask:
       case method.cancelTask:

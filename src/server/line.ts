@@ -42,8 +42,6 @@ interface Session {
 }
 
 const NOWHERE: Origin = {};
-const MAX_LISTENING = 64;
-const MAX_FOLLOWED = 1_024;
 
 export class Line implements WayBack {
   readonly #core: Core;
@@ -61,6 +59,9 @@ export class Line implements WayBack {
   start(onEnd: () => void): void {
     this.#peer = createPeer(this.#channel, {
       conventions: mcpConventions,
+      maxAnswering: this.#core.limits.maxAnswering,
+      timeoutMs: this.#core.limits.answerTimeoutMs,
+      maxMs: this.#core.limits.answerTimeoutMs,
       onRequest: (request, context) => this.#answer(request, context),
       onProblem: ({ kind, message, excerpt }) => this.#core.log('warn', message, { kind, untrusted: excerpt }),
     });
@@ -111,7 +112,8 @@ export class Line implements WayBack {
 
   async #answerModern(request: Request, origin: Origin, cancellation: Cancellation): Promise<JsonObject> {
     if (request.method !== method.listen) return this.#core.serve(request, origin, cancellation, this);
-    if (this.#listening >= MAX_LISTENING) throw tooMany('subscriptions on this line', MAX_LISTENING);
+    const { maxSubscriptionsEach } = this.#core.limits;
+    if (this.#listening >= maxSubscriptionsEach) throw tooMany('subscriptions on this line', maxSubscriptionsEach);
     this.#listening++;
     try {
       return await this.#core.serve(request, origin, cancellation, this);
@@ -128,7 +130,9 @@ export class Line implements WayBack {
     if (session === undefined) throw notGreeted(request);
     const { capabilities } = this.#core;
     if (name === method.setLogLevel && capabilities.logging !== undefined) return setLogLevel(session, params);
-    if (name === method.subscribe && capabilities.resources?.subscribe === true) return follow(session, params);
+    if (name === method.subscribe && capabilities.resources?.subscribe === true) {
+      return follow(session, params, this.#core.limits.maxFollowed);
+    }
     if (name === method.unsubscribe && capabilities.resources?.subscribe === true) {
       session.follows.delete(stringParam(params, 'uri'));
       return {};
@@ -178,9 +182,9 @@ function setLogLevel(session: Session, params: JsonObject): JsonObject {
   return {};
 }
 
-function follow({ follows }: Session, params: JsonObject): JsonObject {
+function follow({ follows }: Session, params: JsonObject, maxFollowed: number): JsonObject {
   const uri = stringParam(params, 'uri');
-  if (follows.size >= MAX_FOLLOWED && !follows.has(uri)) throw tooMany('subscribed resources in this session', MAX_FOLLOWED);
+  if (follows.size >= maxFollowed && !follows.has(uri)) throw tooMany('subscribed resources in this session', maxFollowed);
   follows.add(uri);
   return {};
 }

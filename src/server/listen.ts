@@ -3,16 +3,14 @@
 import { isObject, type JsonObject } from '../jsonrpc/index.ts';
 import { metaKey, method, notification, type ServerCapabilities, type SubscriptionFilter } from '../protocol/index.ts';
 import { invalidParams, type Call } from './call.ts';
-import type { Tasks } from './tasks.ts';
-import type { Watchers } from './watchers.ts';
-
-const MAX_LISTED = 1_024;
+import type { Core } from './core.ts';
 
 /** Resolves with the closing result when the server ends the stream; rejects when the client does. */
-export function listen(watchers: Watchers, tasks: Tasks, capabilities: ServerCapabilities, call: Call): Promise<JsonObject> {
+export function listen(core: Pick<Core, 'watchers' | 'tasks' | 'capabilities' | 'limits'>, call: Call): Promise<JsonObject> {
+  const { watchers, tasks, capabilities, limits } = core;
   const { request, cancellation, line, dialect } = call;
   const { signal } = cancellation;
-  const wanted = readFilter(call.params['notifications']);
+  const wanted = readFilter(call.params['notifications'], limits.maxFollowed);
   const taskIds = wanted.taskIds === undefined ? undefined : tasks.audible(wanted.taskIds, call);
   const granted = { ...grant(wanted, capabilities), ...(taskIds !== undefined && { taskIds }) };
   const uris = new Set(granted.resourceSubscriptions);
@@ -52,7 +50,7 @@ export function listen(watchers: Watchers, tasks: Tasks, capabilities: ServerCap
   });
 }
 
-function readFilter(value: unknown): SubscriptionFilter {
+function readFilter(value: unknown, maxListed: number): SubscriptionFilter {
   if (!isObject(value)) throw invalidParams('"notifications" is missing or not an object');
   const { resourceSubscriptions, taskIds, ...flags } = value;
   for (const name of ['toolsListChanged', 'promptsListChanged', 'resourcesListChanged'] as const) {
@@ -63,7 +61,7 @@ function readFilter(value: unknown): SubscriptionFilter {
     if (!Array.isArray(list) || !list.every((each) => typeof each === 'string')) {
       throw invalidParams(`"${name}" is not an array of strings`);
     }
-    if (list.length > MAX_LISTED) throw invalidParams(`"${name}" has more than ${MAX_LISTED} entries`);
+    if (list.length > maxListed) throw invalidParams(`"${name}" has more than ${maxListed} entries`);
   }
   return value;
 }

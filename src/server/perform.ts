@@ -1,6 +1,7 @@
 // Runs a handler that may ask the client for input, in each way there is: by requests on the line or in its task while it waits, or
 // by results that ask for another round, after each of which it runs again from its start with the answers so far.
 import { ParleyError, RpcError } from '../errors.ts';
+import { SERVING } from '../base/serving.ts';
 import type { JsonObject } from '../jsonrpc/index.ts';
 import type { InputRequest } from '../protocol/index.ts';
 import { readAnswer } from './ask.ts';
@@ -15,10 +16,8 @@ export type Outcome<Value> =
   | { readonly type: 'value'; readonly value: Exclude<Value, InputRequired> }
   | { readonly type: 'input'; readonly result: JsonObject };
 
-/** Milliseconds a client of the handshake era may take to answer: there may be a person behind it. */
-const ANSWER_MS = 600_000;
 /** How often a handler is run again within one request whose client is asked while it waits. */
-const MAX_RUNS = 16;
+const MAX_RUNS = SERVING.maxRuns.default;
 
 export function perform<Value>(call: Call, run: (context: Context) => Value | Promise<Value>): Promise<Outcome<Value>> {
   if (call.task !== undefined) return performWaiting(call, new TaskInputs(call, call.task), run);
@@ -71,7 +70,7 @@ async function performWaiting<Value>(
     returned = { responses: Object.fromEntries(await Promise.all(answers)), state: value.requestState };
   }
   throw new ParleyError('limit', `A handler asked for input ${MAX_RUNS} times within one request.`, {
-    details: { limit: 'runs', allowed: MAX_RUNS },
+    details: { limit: 'maxRuns', allowed: MAX_RUNS },
   });
 }
 
@@ -137,7 +136,6 @@ async function askOnLine(call: Call, question: InputRequest): Promise<JsonObject
   try {
     value = await line.request(request.method, request.params, {
       signal: cancellation.signal,
-      timeoutMs: ANSWER_MS,
       relatedTo: asked.id,
     });
   } catch (cause) {

@@ -2,6 +2,7 @@
 // and back; nothing is kept here, so any process with the same key can serve the next round.
 import { ParleyError } from '../errors.ts';
 import { canonical, digest } from '../base/index.ts';
+import { SERVING } from '../base/serving.ts';
 import { isObject, type JsonObject } from '../jsonrpc/index.ts';
 import type { InputRequest } from '../protocol/index.ts';
 import { readAnswer } from './ask.ts';
@@ -10,7 +11,7 @@ import type { Inputs, Returned } from './context.ts';
 import { isRoundsState } from './seal.ts';
 
 /** Clients refuse a longer one. */
-const MAX_STATE = 65_536;
+const MAX_STATE = SERVING.maxState.default;
 const NOTHING: JsonObject = {};
 
 /** Thrown where a handler waits for an answer that is still to come. */
@@ -64,7 +65,7 @@ export class Rounds implements Inputs {
     const state = this.#call.sealer.seal('rounds', [...(this.#answers ?? [])], this.binding);
     if (state.length > MAX_STATE) {
       throw new ParleyError('limit', 'The answers so far are too long to travel with the next question. Ask for less at once.', {
-        details: { limit: 'requestState', allowed: MAX_STATE, observed: state.length },
+        details: { limit: 'maxState', allowed: MAX_STATE, observed: state.length },
       });
     }
     return inputResult([...(this.#wanted ?? [])], state);

@@ -55,19 +55,14 @@ export interface HttpServing {
 
 /**
  * Serves clients of every era over HTTP, on 127.0.0.1 unless told otherwise.
- * @throws ParleyError `usage` when it cannot listen there
+ * @throws ParleyError `usage` when it cannot listen there, or for a limit that is none
  */
 export async function serveHttp(server: Server, options: ServeHttpOptions = {}): Promise<HttpServing> {
-  const { port, host, maxConnections, ...rest } = options;
-  const listener = await httpListener(server, rest);
-  const { url, port: bound } = await listener.listen({
-    ...(port !== undefined && { port }),
-    ...(host !== undefined && { host }),
-    ...(maxConnections !== undefined && { maxConnections }),
-  });
+  const listener = await httpListener(server, options);
+  const { url, port } = await listener.listen(options);
   return {
     url,
-    port: bound,
+    port,
     get sessions() {
       return listener.sessions;
     },

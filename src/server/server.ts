@@ -1,9 +1,10 @@
 // A server as an application writes it: what it offers, and lines to clients of either era.
 import { ParleyError } from '../errors.ts';
 import { silent, sleep, systemClock, type Clock, type Log } from '../base/index.ts';
+import { servingLimit } from '../base/serving.ts';
 import type { JsonObject } from '../jsonrpc/index.ts';
 import type { Icon, JsonSchema, RequestHeaders, ServerCapabilities, ServerTerms } from '../protocol/index.ts';
-import { Core } from './core.ts';
+import { Core, type ServerLimit, type ServerLimits } from './core.ts';
 import { SingleExchange } from './exchange.ts';
 import { Line, type ServerChannel } from './line.ts';
 import type { List } from './list.ts';
@@ -58,6 +59,16 @@ export interface ServerOptions {
   readonly log?: Log;
   /** How tasks are kept, where a tool has some. */
   readonly tasks?: TaskOptions;
+  /** Requests of one line or session that are answered at the same time. Default 256, at most 4,096. */
+  readonly maxAnswering?: number;
+  /** Subscriptions to changes at once, of all clients. Default 4,096. */
+  readonly maxSubscriptions?: number;
+  /** Subscriptions on one line. Default 64. */
+  readonly maxSubscriptionsEach?: number;
+  /** Resources that one session follows, or one subscription names. Default 1,024. */
+  readonly maxFollowed?: number;
+  /** Milliseconds a client, and a person at it, may take to answer a question on its line. Default 600,000. */
+  readonly answerTimeoutMs?: number;
   readonly clock?: Clock;
   /** Milliseconds since 1970, for the age of sealed state and the dates of tasks. */
   readonly now?: () => number;
@@ -131,7 +142,10 @@ export interface Server {
 
 const DEFAULT_PAGE = 100;
 
-/** Creates a server without lines; give it some with `accept`, `serveStdio` or `serveHttp`. */
+/**
+ * Creates a server without lines; give it some with `accept`, `serveStdio` or `serveHttp`.
+ * @throws ParleyError `usage` for an option that makes no sense
+ */
 export function createServer(options: ServerOptions): Server {
   const {
     pageSize = DEFAULT_PAGE,
@@ -156,6 +170,7 @@ export function createServer(options: ServerOptions): Server {
     clock,
     now,
     tasks,
+    limits: limitsOf(options),
   });
   const lines = new Set<{ close(): Promise<void> }>();
   let closed: Promise<void> | undefined;
@@ -202,6 +217,17 @@ export function createServer(options: ServerOptions): Server {
     },
     close: ({ graceMs = 2_000 } = {}) => (closed ??= close(graceMs)),
     [Symbol.asyncDispose]: () => (closed ??= close(2_000)),
+  };
+}
+
+function limitsOf(options: ServerOptions): ServerLimits {
+  const limit = (name: ServerLimit) => servingLimit(name, options[name]);
+  return {
+    maxAnswering: limit('maxAnswering'),
+    maxSubscriptions: limit('maxSubscriptions'),
+    maxSubscriptionsEach: limit('maxSubscriptionsEach'),
+    maxFollowed: limit('maxFollowed'),
+    answerTimeoutMs: limit('answerTimeoutMs'),
   };
 }
 

@@ -2,6 +2,7 @@
 // that may become tasks begin here, and so do the requests about them.
 import { ParleyError, RpcError } from '../errors.ts';
 import type { Clock, Timer } from '../base/index.ts';
+import { SERVING } from '../base/serving.ts';
 import { isObject, rpcCode, type JsonObject, type Request } from '../jsonrpc/index.ts';
 import { declares, extension, mcpCode, method } from '../protocol/index.ts';
 import { invalidParams, stringParam, type Call, type Cancellation } from './call.ts';
@@ -48,7 +49,8 @@ export class Tasks {
   constructor(port: TasksPort, options: TaskOptions = {}) {
     const wrong = Object.entries(options).find(([, value]) => value !== undefined && !(Number(value) > 0));
     if (wrong !== undefined) throw new ParleyError('usage', `tasks.${wrong[0]} must be a number above 0.`);
-    const { ttlMs = 3_600_000, pollIntervalMs = 1_000, promptMs = 250, maxTasks = 1_024 } = options;
+    const { pollIntervalMs = 1_000, promptMs = 250 } = options;
+    const { ttlMs = SERVING.ttlMs.default, maxTasks = SERVING.maxTasks.default } = options;
     this.#port = port;
     this.#ttlMs = Math.min(MAX_TTL_MS, Math.ceil(ttlMs));
     this.#pollIntervalMs = Math.ceil(pollIntervalMs);

@@ -134,7 +134,7 @@ export class Exchange implements SessionChannel {
     this.#outlet ??= new Outlet(this.#response, this.#options);
     if (this.#outlet.write(encodeEvent({ event: 'message', data: JSON.stringify(message) }))) return this.#outlet.ready();
     const error = new ParleyError('limit', 'The client does not read its stream; it was cut off.', {
-      details: { limit: 'outboundBuffer', allowed: this.#options.maxBufferedBytes },
+      details: { limit: 'maxBufferedBytes', allowed: this.#options.maxBufferedBytes },
     });
     this.#end({ by: 'lost', error });
     return Promise.reject(error);

@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo, Socket } from 'node:net';
 import { ParleyError } from '../../errors.ts';
 import type { Clock, Log } from '../../base/index.ts';
+import { servingLimit } from '../../base/serving.ts';
 
 export interface ListenOptions {
   /** Default 0: any free port. */
@@ -11,6 +12,12 @@ export interface ListenOptions {
   readonly host?: string;
   /** Connections at once; one more is dropped. Default 256. */
   readonly maxConnections?: number;
+  /** Milliseconds in which the headers of a request must arrive. Default 10,000. */
+  readonly headersTimeoutMs?: number;
+  /** Milliseconds in which all of a request must arrive. Default 30,000. */
+  readonly requestTimeoutMs?: number;
+  /** Milliseconds that a connection may wait for its next request; more than what stands before the server allows. Default 5,000. */
+  readonly keepAliveTimeoutMs?: number;
 }
 
 export interface OpenServer {
@@ -23,19 +30,25 @@ export interface OpenServer {
 
 /** Milliseconds that connections have for what was written last. */
 const CLOSE_MS = 2_000;
+/** How often connections are looked at for requests that do not arrive. */
+const LOOK_EVERY_MS = 5_000;
 
 /**
  * Resolves when the server listens.
- * @throws ParleyError `usage` when it cannot listen there
+ * @throws ParleyError `usage` when it cannot listen there, or for a limit that is none
  */
 export async function openServer(
   handle: (request: IncomingMessage, response: ServerResponse) => void,
   options: ListenOptions & { readonly clock: Clock; readonly log: Log },
 ): Promise<OpenServer> {
-  const { port = 0, host = '127.0.0.1', maxConnections = 256, clock, log } = options;
+  const { port = 0, host = '127.0.0.1', clock, log } = options;
+  const requestTimeout = servingLimit('requestTimeoutMs', options.requestTimeoutMs);
+  const headersTimeout = Math.min(servingLimit('headersTimeoutMs', options.headersTimeoutMs), requestTimeout);
+  const keepAliveTimeout = servingLimit('keepAliveTimeoutMs', options.keepAliveTimeoutMs);
+  const connectionsCheckingInterval = Math.min(headersTimeout, LOOK_EVERY_MS);
   // requestTimeout is about the arrival of a request; an answer may take as long as it takes.
-  const server = createServer({ headersTimeout: 10_000, requestTimeout: 30_000, keepAliveTimeout: 5_000 }, handle);
-  server.maxConnections = maxConnections;
+  const server = createServer({ headersTimeout, requestTimeout, keepAliveTimeout, connectionsCheckingInterval }, handle);
+  server.maxConnections = servingLimit('maxConnections', options.maxConnections);
   const sockets = new Set<Socket>();
   server.on('connection', (socket) => {
     sockets.add(socket);

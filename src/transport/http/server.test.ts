@@ -164,7 +164,7 @@ describe('a request that stands alone', () => {
       sent++;
       if (sent % 20 === 0) await new Promise((resolve) => setImmediate(resolve));
     }
-    expect(failure).toMatchObject({ code: 'limit', details: { limit: 'outboundBuffer', allowed: 100_000 } });
+    expect(failure).toMatchObject({ code: 'limit', details: { limit: 'maxBufferedBytes', allowed: 100_000 } });
     expect(served[0]?.ending?.by).toBe('lost');
     response.cut();
   });

@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ParleyError } from '../../errors.ts';
 import { silent, systemClock, type Clock, type Log } from '../../base/index.ts';
+import { SERVING, servingLimit } from '../../base/serving.ts';
 import { rpcCode, sort, type Identity, type Message, type Origin, type RequestId } from '../../jsonrpc/index.ts';
 import { createSseEndpoints, type SseEndpoints } from '../sse/server.ts';
 import { readJson } from './body.ts';
@@ -15,7 +16,7 @@ import { readable, type Readable } from './media.ts';
 import type { ReadingLimits } from './outlet.ts';
 import type { Accept, HttpProfile, Refusal } from './profile.ts';
 import { refuse, sendAccepted, sendJson } from './respond.ts';
-import { Session } from './session.ts';
+import { Session, type SessionOptions } from './session.ts';
 
 export interface HttpListenerOptions extends GuardOptions {
   /** Takes each channel that a client opens. */
@@ -66,10 +67,8 @@ export interface HttpListener {
   close(): Promise<void>;
 }
 
-const MIB = 1_048_576;
-/** Name and value of 100 header fields. */
-const MAX_RAW_HEADERS = 200;
-const MAX_BATCH = 100;
+const MAX_HEADER_FIELDS = SERVING.maxHeaderFields.default;
+const MAX_BATCH = SERVING.maxBatch.default;
 const SESSION_ID = 'mcp-session-id';
 const CLOSING = 'The server is closing. Try again later.';
 const UNKNOWN_SESSION = 'This session is not known here: it is over or never was. Start a new one.';
@@ -77,7 +76,7 @@ const LOOPBACK = new Set(['127.0.0.1', 'localhost', '::1']);
 
 /**
  * Creates the server end of Streamable HTTP.
- * @throws ParleyError `usage` for a host or origin that is none
+ * @throws ParleyError `usage` for a host or origin that is none, or a limit that is none
  * @see 2026-07-28 basic/transports/streamable-http · 2025-11-25 basic/transports
  */
 export function createHttpListener(options: HttpListenerOptions): HttpListener {
@@ -92,6 +91,9 @@ class Listener implements HttpListener {
   readonly #log: Log;
   readonly #maxBodyBytes: number;
   readonly #limits: ReadingLimits;
+  readonly #maxSessions: number;
+  readonly #maxSessionsEach: number;
+  readonly #keeping: Pick<SessionOptions, 'idleMs' | 'maxHeldEvents' | 'maxHeldBytes'>;
   readonly #exchangeOptions: ExchangeOptions;
   readonly #sse: SseEndpoints | undefined;
   readonly #sessions = new Map<string, Session>();
@@ -106,8 +108,18 @@ class Listener implements HttpListener {
     this.#path = path;
     this.#clock = options.clock ?? systemClock;
     this.#log = options.log ?? silent;
-    this.#maxBodyBytes = options.maxBodyBytes ?? 4 * MIB;
-    this.#limits = { maxBufferedBytes: options.maxBufferedBytes ?? 4 * MIB, takeMs: options.takeMs ?? 60_000 };
+    this.#maxBodyBytes = servingLimit('maxBodyBytes', options.maxBodyBytes);
+    this.#limits = {
+      maxBufferedBytes: servingLimit('maxBufferedBytes', options.maxBufferedBytes),
+      takeMs: servingLimit('takeMs', options.takeMs),
+    };
+    this.#maxSessions = servingLimit('maxSessions', options.maxSessions);
+    this.#maxSessionsEach = servingLimit('maxSessionsEach', options.maxSessionsEach);
+    this.#keeping = {
+      idleMs: servingLimit('sessionIdleMs', options.sessionIdleMs),
+      maxHeldEvents: servingLimit('maxHeldEvents', options.maxHeldEvents),
+      maxHeldBytes: servingLimit('maxHeldBytes', options.maxHeldBytes),
+    };
     this.#exchangeOptions = {
       clock: this.#clock,
       ...this.#limits,
@@ -163,7 +175,10 @@ class Listener implements HttpListener {
   }
 
   #route(request: IncomingMessage, response: ServerResponse): void {
-    if (request.rawHeaders.length > MAX_RAW_HEADERS) return refuse(response, 431, 'There are more than 100 header fields.');
+    // Names and values.
+    if (request.rawHeaders.length > 2 * MAX_HEADER_FIELDS) {
+      return refuse(response, 431, `There are more than ${String(MAX_HEADER_FIELDS)} header fields.`);
+    }
     const refusal = this.#guard.refusal(request);
     if (refusal !== undefined) return refuse(response, 403, refusal);
     if (this.#guard.answerCors(request, response)) return;
@@ -271,17 +286,10 @@ class Listener implements HttpListener {
   }
 
   #open(request: IncomingMessage, response: ServerResponse, identity: Identity | undefined): Session | undefined {
-    const {
-      accept,
-      maxSessions = 1_024,
-      maxSessionsEach = 64,
-      sessionIdleMs = 30 * 60_000,
-      maxHeldEvents = 1_000,
-      maxHeldBytes = 4 * MIB,
-    } = this.#options;
+    const { accept } = this.#options;
     const principal = this.#principal(request, identity);
     const own = () => [...this.#sessions.values()].filter((session) => session.principal === principal).length;
-    if (this.#sessions.size >= maxSessions || (identity !== undefined && own() >= maxSessionsEach)) {
+    if (this.#sessions.size >= this.#maxSessions || (identity !== undefined && own() >= this.#maxSessionsEach)) {
       refuse(response, 503, 'There are too many sessions. Try again later.');
       return undefined;
     }
@@ -289,9 +297,7 @@ class Listener implements HttpListener {
     const session = new Session(id, principal, {
       clock: this.#clock,
       ...this.#limits,
-      idleMs: sessionIdleMs,
-      maxHeldEvents,
-      maxHeldBytes,
+      ...this.#keeping,
       onEnd: () => this.#sessions.delete(id),
     });
     this.#sessions.set(id, session);

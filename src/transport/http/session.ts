@@ -3,6 +3,7 @@
 import type { ServerResponse } from 'node:http';
 import { ParleyError } from '../../errors.ts';
 import type { Clock, Timer } from '../../base/index.ts';
+import { SERVING } from '../../base/serving.ts';
 import type {
   Ending,
   Message,
@@ -40,8 +41,6 @@ export interface Posted {
   readonly priming: 'send' | 'omit';
 }
 
-/** Messages kept for a standing stream that is not open. */
-const MAX_UNSENT = 100;
 const EVENT_ID = /^(\d{1,15})-(\d{1,15})$/;
 const SENT = Promise.resolve();
 
@@ -190,7 +189,7 @@ export class Session implements SessionChannel {
 
   #sendStanding(message: Message): Promise<void> {
     const sent = this.#standing.push(message);
-    if (this.#standing.unsent > MAX_UNSENT) this.#standing.skipUnsent();
+    if (this.#standing.unsent > SERVING.maxUnsent.default) this.#standing.skipUnsent();
     return sent;
   }
 

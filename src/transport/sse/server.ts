@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ParleyError } from '../../errors.ts';
 import { silent, systemClock, type Clock, type Log } from '../../base/index.ts';
+import { servingLimit } from '../../base/serving.ts';
 import {
   rpcCode,
   type Channel,
@@ -58,24 +59,19 @@ export interface SseEndpoints {
   close(): Promise<void>;
 }
 
-const MIB = 1_048_576;
-
 /**
  * Creates the two endpoints.
- * @throws ParleyError `usage` for a host or origin that is none
+ * @throws ParleyError `usage` for a host or origin that is none, or a limit that is none
  * @see 2024-11-05 basic/transports, "HTTP with SSE"
  */
 export function createSseEndpoints(options: SseEndpointsOptions): SseEndpoints {
-  const {
-    accept,
-    path = '/sse',
-    messagePath = '/messages',
-    maxBodyBytes = 4 * MIB,
-    maxSessions = 1_024,
-    maxSessionsEach = 64,
-  } = options;
+  const { accept, path = '/sse', messagePath = '/messages', log = silent } = options;
+  const maxBodyBytes = servingLimit('maxBodyBytes', options.maxBodyBytes);
+  const maxSessions = servingLimit('maxSessions', options.maxSessions);
+  const maxSessionsEach = servingLimit('maxSessionsEach', options.maxSessionsEach);
+  const maxBufferedBytes = servingLimit('maxBufferedBytes', options.maxBufferedBytes);
+  const takeMs = servingLimit('takeMs', options.takeMs);
   const { gate, principal = () => '', newId = () => randomBytes(32).toString('hex'), clock = systemClock } = options;
-  const { maxBufferedBytes = 4 * MIB, takeMs = 60_000, log = silent } = options;
   const guard = createGuard(options);
   const sessions = new Map<string, { readonly line: SseLine; readonly principal: string }>();
 
@@ -180,7 +176,7 @@ class SseLine implements Channel {
     if (this.#inbox.ending !== undefined) throw this.#inbox.ending.error;
     if (this.#outlet.write(encodeEvent({ event: 'message', data: JSON.stringify(message) }))) return this.#outlet.ready();
     const error = new ParleyError('limit', 'The client does not read its stream; it was cut off.', {
-      details: { limit: 'outboundBuffer', allowed: this.#options.maxBufferedBytes },
+      details: { limit: 'maxBufferedBytes', allowed: this.#options.maxBufferedBytes },
     });
     this.#end({ by: 'lost', error });
     throw error;
