@@ -12,6 +12,8 @@ import { readConditions, type Circumstances, type Conditions } from './condition
 import { createCursor, type Cursor } from './cursor.ts';
 import { isGlob, matchesGlob } from './glob.ts';
 import { LOCAL_PLACES, type Places } from './places.ts';
+import { decoded } from './under.ts';
+import { STEP_UP } from './value.ts';
 
 export type Effect = 'allow' | 'ask' | 'deny';
 
@@ -187,7 +189,11 @@ function readTarget(cursor: Cursor, effect: Effect): Target {
   if (/\s/.test(word === undefined ? `${server}${what}` : server))
     throw new Error('has white space in the name of a server or tool');
   const isServer = globTest(server);
-  const isName = globTest((rest ?? what).trim());
+  const isWritten = globTest((rest ?? what).trim());
+  // One resource can be written in many ways, and a server may take any of them.
+  const isResource = (uri: string) =>
+    effect === 'allow' ? isWritten(uri) && !STEP_UP.test(uri) : spellingsOf(uri).some(isWritten);
+  const isName = word === 'resource' ? isResource : isWritten;
   return {
     server,
     kind,
@@ -225,6 +231,15 @@ function readTail(
 function globTest(glob: string): (text: string) => boolean {
   if (glob === '*') return () => true;
   return isGlob(glob) ? (text) => matchesGlob(glob, text) : (text) => text === glob;
+}
+
+/** A URI as it is and as URLs are written, both also without what is encoded in it. */
+function spellingsOf(uri: string): readonly string[] {
+  const trimmed = uri.trim();
+  if (!URL.canParse(trimmed)) return [uri];
+  const url = new URL(trimmed);
+  url.pathname = url.pathname.replace(/\/{2,}/g, '/');
+  return [uri, url.href, decoded(uri), decoded(url.href)];
 }
 
 /** Where a rule stands, for people. */

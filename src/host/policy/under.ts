@@ -123,7 +123,7 @@ function spellings(value: string): readonly string[] {
 }
 
 /** What can be decoded is, as lenient programs do it. */
-function decoded(text: string): string {
+export function decoded(text: string): string {
   return text.replace(/(?:%[0-9a-f]{2})+/gi, (encoded) => {
     try {
       return decodeURIComponent(encoded);

@@ -19,7 +19,7 @@ const NUMBER = String.raw`-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?`;
 const RANGE = new RegExp(`^(?=.*\\d)(${NUMBER})?\\s*\\.\\.\\s*(${NUMBER})?$`);
 const COMPARISON = new RegExp(`^([<>]=?)\\s*(${NUMBER})$`);
 /** A `..` step in a path or URL, plain or percent-encoded. */
-const STEP_UP = /(^|[\\/]|%2f|%5c)(\.|%2e){2}([\\/]|%2f|%5c|$)/i;
+export const STEP_UP = /(^|[\\/]|%2f|%5c)(\.|%2e){2}([\\/]|%2f|%5c|$)/i;
 
 /**
  * Reads alternatives up to a `,` or a `)` that belongs to none of them.
