@@ -22,7 +22,7 @@ const ARROWS = {
 const PACKAGES = {
   commander: '^src/cli/',
   ajv: '^src/protocol/json-schema[.]ts$',
-  re2js: '^src/(protocol/json-schema|host/policy/pattern)[.]ts$',
+  re2js: '^src/(base/re2|host/policy/pattern)[.]ts$',
   'jsonc-parser': '^src/host/config/',
   '@ai-sdk': '^src/agent/providers/',
   oauth4webapi: '^src/auth/',
@@ -34,16 +34,16 @@ const PACKAGES = {
 };
 
 /**
- * What a room shows to others: its own index, and the one of each of transport's subpaths. The schema validator, what the
- * operating system is asked and what bounds a server have doors of their own, so that a client, which comes through the index, does not
- * load them.
+ * What a room shows to others: its own index, and the one of each of transport's subpaths. The schema validator, the engine of
+ * regular expressions, what the operating system is asked and what bounds a server have doors of their own, so that a client, which
+ * comes through the index, does not load them.
  */
 const DOOR = [
   '^src/[^/]+[.]ts$',
   '^src/[^/]+/index[.]ts$',
   '^src/transport/(stdio|http|sse)/index[.]ts$',
   '^src/protocol/json-schema[.]ts$',
-  '^src/base/(system|serving)[.]ts$',
+  '^src/base/(re2|system|serving)[.]ts$',
 ];
 
 const arrows = Object.entries(ARROWS).map(([room, below]) => ({

@@ -3,8 +3,8 @@
 import { Ajv, type Options } from 'ajv';
 import { Ajv2019 } from 'ajv/dist/2019.js';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { RE2JS } from 're2js';
 import { canonical, LIMITS, overLimit } from '../base/index.ts';
+import { re2 } from '../base/re2.ts';
 import { ParleyError } from '../errors.ts';
 import { isObject, type JsonObject } from '../jsonrpc/index.ts';
 import { FORMATS } from './format.ts';
@@ -209,6 +209,7 @@ function matcherOf(pattern: string): Matcher {
     if (pattern.length > MAX_PATTERN) throw new Error(`it has more than ${MAX_PATTERN} characters`);
     // Taken for a plain "k" otherwise.
     if (/(?:^|[^\\])(?:\\\\)*\\k/.test(pattern)) throw new Error('it has a back reference');
+    const RE2JS = re2();
     const compiled = RE2JS.compile(RE2JS.translateRegExp(pattern));
     return { size: compiled.programSize(), test: (text) => compiled.test(text) };
   } catch (cause) {

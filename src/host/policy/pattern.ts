@@ -1,5 +1,6 @@
 // Regular expressions in rules: matched in linear time, whatever the text, and refused when no text could ever match.
-import { RE2JS } from 're2js';
+import type { RE2JS } from 're2js';
+import { re2 } from '../../base/re2.ts';
 import type { Care } from './care.ts';
 
 const LONGEST = 256;
@@ -19,7 +20,8 @@ export function compilePattern(source: string, flags: '' | 'i', care: Care): (te
   if (source.length > LONGEST) throw new Error(`is longer than ${LONGEST} characters`);
   // Taken for a plain "k" otherwise.
   if (/(?:^|[^\\])(?:\\\\)*\\k/.test(source)) throw new Error('has a back reference');
-  const compiled = compile(source, (flags === 'i' ? RE2JS.CASE_INSENSITIVE : 0) | (care === 'generous' ? RE2JS.DOTALL : 0));
+  const { CASE_INSENSITIVE, DOTALL } = re2();
+  const compiled = compile(source, (flags === 'i' ? CASE_INSENSITIVE : 0) | (care === 'generous' ? DOTALL : 0));
   if (compiled.programSize() > LARGEST) throw new Error('is too large to be matched here');
   if (!canMatch(compiled)) throw new Error('no text can match');
   return care === 'strict' ? (text) => compiled.testExact(text) : (text) => compiled.test(text);
@@ -27,7 +29,8 @@ export function compilePattern(source: string, flags: '' | 'i', care: Care): (te
 
 function compile(source: string, flags: number): RE2JS {
   try {
-    return RE2JS.compile(RE2JS.translateRegExp(source), flags);
+    const engine = re2();
+    return engine.compile(engine.translateRegExp(source), flags);
   } catch {
     throw new Error('cannot be read, or not be matched in linear time');
   }
