@@ -29,7 +29,7 @@ function findStrays(): readonly number[] {
 
 function isPassedOn(fd: number): boolean {
   try {
-    const [, flags] = /^flags:\s*([0-7]+)/m.exec(readFileSync(`/proc/self/fdinfo/${String(fd)}`, 'latin1')) ?? [];
+    const [, flags] = /^flags:\s*([0-7]+)/m.exec(readFileSync(`/proc/self/fdinfo/${String(fd)}`, 'utf8')) ?? [];
     return flags !== undefined && (Number.parseInt(flags, 8) & CLOSE_ON_EXEC) === 0;
   } catch {
     // The list itself was read through it.
