@@ -3,6 +3,7 @@ import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import { ParleyError } from '../../errors.ts';
 import type { Host } from '../../host/index.ts';
+import type { JsonObject } from '../../jsonrpc/index.ts';
 import { readArguments } from '../arguments.ts';
 import { printOutcome } from '../outcome.ts';
 import { createProgressLine } from '../progress.ts';
@@ -55,7 +56,21 @@ function call(workspace: Workspace, name: string, words: readonly string[], opti
   });
 }
 
+/** As most schemas of tools are, and like none in particular. */
+const USUAL: JsonObject = {
+  type: 'object',
+  properties: { name: { type: 'string' }, count: { type: 'integer', minimum: 1 }, kind: { enum: ['a', 'b'] } },
+  required: ['name'],
+};
+
 /** Opens and loads what a call needs while its server is still starting. What fails here is told where it is waited for. */
 function getReady(host: Host): void {
-  Promise.all([host.store(), import('../../protocol/json-schema.ts')]).catch(() => {});
+  const open = async () => host.store();
+  const warmUp = async () => {
+    const { compileSchema } = await import('../../protocol/json-schema.ts');
+    // Most of the time that a first schema takes is Node's, which makes ready what compiles it.
+    compileSchema(USUAL)({});
+  };
+  // All of that holds this process, so the server's is started first.
+  setImmediate(() => void Promise.allSettled([open(), warmUp()]));
 }
