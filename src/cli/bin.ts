@@ -31,7 +31,6 @@ const catchInterrupts = (handler: () => void) => {
 };
 // Not waited for here: what is loaded later may come from this file, and would wait for its end.
 void main(process.argv.slice(2), processIo({ signal: stop.signal, catchInterrupts })).then((exit) => {
-  process.exitCode = exit;
-  // A terminal that was asked at keeps the process alive otherwise.
-  process.stdin.destroy();
+  // All that was said is on its way; a terminal that was asked at would keep the process alive, and its own end takes a while.
+  process.stdout.write('', () => process.stderr.write('', () => process.exit(exit)));
 });

@@ -358,6 +358,18 @@ describe('output', () => {
     }
   });
 
+  it('reaches a reader who takes it late as a whole', async () => {
+    const config = user.write('late.json', { mcpServers: { s: odd('plain') }, permissions: { allow: ['s/*'] } });
+    // More than a pipe holds, so that the command is done before all of it is read.
+    const text = 'x'.repeat(500_000);
+    const late = ['/bin/sh', '-c', '"$0" "$@" | { sleep 1; cat; }'];
+    const ran = await user.run(['--config', config, '-o', 'raw', 'call', 's/echo', '-'], {
+      stdin: JSON.stringify({ text }),
+      behind: late,
+    });
+    expect(ran.stdout).toBe(`${text}\n`);
+  });
+
   it('may be left by its reader: no error, no trace, no server that stays', async () => {
     const config = user.write('pipe.json', { mcpServers: { s: odd('plain') }, permissions: { allow: ['s/*'] } });
     // More than a pipe holds, so that the command writes to a reader that is gone.
