@@ -30,10 +30,10 @@ const FIGURES = {
   'host over stdio, a call: promises': 34,
   'client and server in one process, a call: promises': 29,
   'parley/client: files': 63,
-  'parley --version: files': 3,
-  'parley --version: KiB': 910,
-  'parley call: files': 7,
-  'parley call: KiB': 1_485,
+  'parley --version: files': 4,
+  'parley --version: KiB': 733,
+  'parley call: files': 14,
+  'parley call: KiB': 1_206,
 };
 
 const TOLERANCE = 0.1;
@@ -146,15 +146,22 @@ function loaded(args, env = process.env) {
         if (url.startsWith('file:')) appendFileSync(${JSON.stringify(log)}, url + '\\n');
         return next(url, context);
       }`;
-    const register = `import { register } from 'node:module'; register(${JSON.stringify(asUrl(hooks))});`;
+    const register = `import { appendFileSync } from 'node:fs';
+      import { createRequire, register } from 'node:module';
+      import { pathToFileURL } from 'node:url';
+      register(${JSON.stringify(asUrl(hooks))});
+      const { cache } = createRequire(process.execPath);
+      process.on('exit', () => {
+        for (const path of Object.keys(cache)) appendFileSync(${JSON.stringify(log)}, pathToFileURL(path) + '\\n');
+      });`;
     execFileSync(process.execPath, ['--import', asUrl(register), ...args], {
       cwd: at('..'),
       env,
       stdio: ['ignore', 'ignore', 'inherit'],
     });
-    const urls = readFileSync(log, 'utf8').trim().split('\n');
-    const bytes = urls.reduce((sum, url) => sum + statSync(fileURLToPath(url)).size, 0);
-    return { files: urls.length, kib: Math.round(bytes / 1_024) };
+    const urls = new Set(readFileSync(log, 'utf8').trim().split('\n'));
+    const bytes = [...urls].filter((url) => url.endsWith('js')).reduce((sum, url) => sum + statSync(fileURLToPath(url)).size, 0);
+    return { files: urls.size, kib: Math.round(bytes / 1_024) };
   });
 }
 

@@ -10,6 +10,7 @@ const WANTED = [
   'dist/index.js',
   'dist/index.d.ts',
   'dist/cli/bin.js',
+  'dist/cli/package.json',
   'dist/cli/program.js',
   'dist/cli/THIRD-PARTY-LICENSES.txt',
 ];

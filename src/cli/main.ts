@@ -2,22 +2,34 @@
 import { Command, CommanderError } from 'commander';
 import { ParleyError } from '../errors.ts';
 import { VERSION } from '../version.ts';
-import { addApprovalCommands } from './commands/approvals.ts';
-import { addAuditCommands } from './commands/audit.ts';
-import { addAuthCommands } from './commands/auth.ts';
 import { addCallCommand } from './commands/call.ts';
-import { addChatCommand } from './commands/chat.ts';
-import { addLockCommands } from './commands/lock.ts';
-import { addMcpCommands } from './commands/mcp.ts';
-import { addPolicyCommands } from './commands/policy.ts';
-import { addPromptsCommands } from './commands/prompts.ts';
-import { addResourcesCommands } from './commands/resources.ts';
-import { addRunCommand } from './commands/run.ts';
 import { addToolsCommands } from './commands/tools.ts';
 import { exitCode } from './exit.ts';
 import type { Io } from './io.ts';
 import { FORMS } from './output.ts';
-import { createRun, report } from './run.ts';
+import { createRun, report, type Run } from './run.ts';
+
+type AddCommands = (program: Command, run: Run) => void;
+type Load = () => AddCommands | Promise<AddCommands>;
+
+const approvals: Load = async () => (await import('./commands/approvals.ts')).addApprovalCommands;
+
+/** The commands by their first word, in the order of `--help`. Those that have to be there at once are loaded already. */
+const COMMANDS: ReadonlyMap<string, Load> = new Map<string, Load>([
+  ['mcp', async () => (await import('./commands/mcp.ts')).addMcpCommands],
+  ['auth', async () => (await import('./commands/auth.ts')).addAuthCommands],
+  ['tools', () => addToolsCommands],
+  ['call', () => addCallCommand],
+  ['resources', async () => (await import('./commands/resources.ts')).addResourcesCommands],
+  ['prompts', async () => (await import('./commands/prompts.ts')).addPromptsCommands],
+  ['policy', async () => (await import('./commands/policy.ts')).addPolicyCommands],
+  ['run', async () => (await import('./commands/run.ts')).addRunCommand],
+  ['chat', async () => (await import('./commands/chat.ts')).addChatCommand],
+  ['lock', async () => (await import('./commands/lock.ts')).addLockCommands],
+  ['approvals', approvals],
+  ['grants', approvals],
+  ['audit', async () => (await import('./commands/audit.ts')).addAuditCommands],
+]);
 
 /** Runs the command line `argv` (without node and script) and resolves with its exit code. Never rejects. */
 export async function main(argv: readonly string[], io: Io): Promise<number> {
@@ -43,25 +55,17 @@ export async function main(argv: readonly string[], io: Io): Promise<number> {
       outputError: () => {},
     });
   const run = createRun(io, (code) => (exit = code));
-  addMcpCommands(program, run);
-  addAuthCommands(program, run);
-  addToolsCommands(program, run);
-  addCallCommand(program, run);
-  addResourcesCommands(program, run);
-  addPromptsCommands(program, run);
-  addPolicyCommands(program, run);
-  addRunCommand(program, run);
-  addChatCommand(program, run);
-  addLockCommands(program, run);
-  addApprovalCommands(program, run);
-  addAuditCommands(program, run);
   program.addHelpText('after', FIRST_STEPS);
   program.addHelpText('afterAll', ({ command }) =>
     command === program ? '' : '\nOptions of every command, as --json, --allow RULE or --config FILE: parley --help',
   );
   try {
     // As other agents' commands have it: `parley -p "…"` runs a prompt.
-    await program.parseAsync(argv[0] === '-p' ? ['run', ...argv] : argv, { from: 'user' });
+    const words = argv[0] === '-p' ? ['run', ...argv] : argv;
+    const wanted = COMMANDS.get(firstWord(program, words) ?? '');
+    // Help and a misspelt word need them all.
+    for (const load of wanted === undefined ? new Set(COMMANDS.values()) : [wanted]) (await load())(program, run);
+    await program.parseAsync(words, { from: 'user' });
   } catch (error) {
     if (!(error instanceof CommanderError)) return report(io, program.opts(), error);
     if (error.exitCode === 0) return exitCode.ok;
@@ -77,6 +81,12 @@ Start here:
   parley mcp add everything -- npx -y @modelcontextprotocol/server-everything
   parley mcp list
   parley call everything/get-sum a=2 b=3`;
+
+/** The first word that is no option of `program`, and no value of one. */
+function firstWord(program: Command, words: readonly string[]): string | undefined {
+  const takers = program.options.flatMap(({ required, short, long }) => (required ? [short, long] : []));
+  return words.find((word, at) => !word.startsWith('-') && !takers.includes(words[at - 1] ?? ''));
+}
 
 /** What commander says, as we say things. */
 function sentence(message: string): string {

@@ -176,6 +176,8 @@ describe('names and arguments', () => {
     });
     expect(errorOf(await run('-o', 'ndjson', 'call'))).toMatchObject({ code: 'usage' });
     expect((await run('call')).stderr).toBe("parley: Missing required argument 'tool'.\n");
+    // What an option takes is no command.
+    expect((await run('--allow', 'mcp', '-o', 'raw', 'call')).stderr).toBe("parley: Missing required argument 'tool'.\n");
     expect((await run('-o', 'yaml', 'tools')).stderr).toMatch(/^parley: There is no output form "yaml"/);
     expect(errorOf(await run('--json', '--allow', '((', 'tools'))).toMatchObject({ code: 'config-invalid' });
     expect((await run()).stderr).toMatch(/^Usage: parley/);
