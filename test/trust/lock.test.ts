@@ -124,7 +124,7 @@ describe('parley lock', () => {
     await parley('mcp', 'add', 'mine', '-s', 'user', '--', process.execPath, SERVER, join(user.project, 'offer.json'));
     expect(await parley('lock', 'update', 'mine', '--yes')).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining('is your own') as string,
+      stderr: expect.stringContaining("is no project's") as string,
     });
   });
 });
