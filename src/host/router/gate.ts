@@ -161,7 +161,7 @@ export function createGate(parts: GateParts): Gate {
     try {
       await write(await parts.store());
     } catch (error) {
-      parts.trouble(notRecorded(error));
+      parts.trouble(notRecorded(error, STANDS));
     }
   }
 
@@ -246,7 +246,7 @@ export function createGate(parts: GateParts): Gate {
   /** Keeps a tool as it is; undefined when it is kept so already. */
   function keep(intent: CallIntent, by: string): Promise<void> | undefined {
     const keeping = intent.kind === 'tool' ? parts.pins.keep(pinned(intent), by) : undefined;
-    return keeping?.catch((error: unknown) => parts.trouble(notRecorded(error)));
+    return keeping?.catch((error: unknown) => parts.trouble(notRecorded(error, STANDS)));
   }
 
   /** What is allowed by something that somebody allowed before. */
@@ -329,7 +329,7 @@ export function createGate(parts: GateParts): Gate {
     const ticket = ticketOf(by);
     if (intent.kind !== 'tool' && ticket === undefined) return undefined;
     if (ticket !== undefined || store instanceof Promise) return endInTurn(sending, ended, store);
-    const late = (error: unknown) => parts.trouble(notRecorded(error));
+    const late = (error: unknown) => parts.trouble(notRecorded(error, STANDS));
     try {
       return endCall(sending, ended, store)?.catch(late);
     } catch (error) {
@@ -352,7 +352,7 @@ export function createGate(parts: GateParts): Gate {
       if (intent.kind === 'tool') await endCall(sending, ended, store);
       if (ticket !== undefined) await store.approvals.finish(ticket, { state: TICKET_END[state], outcome });
     } catch (error) {
-      parts.trouble(notRecorded(error));
+      parts.trouble(notRecorded(error, STANDS));
     }
   }
 
@@ -570,10 +570,14 @@ function offersFor({ definition: { annotations }, args }: CallIntent) {
   return proposals({ args, harmless });
 }
 
-function notRecorded(error: unknown): ParleyError {
+/** What comes of it that something was not written down: nothing is sent, or it was over by then. */
+const UNSENT = 'What is not written down is not sent.';
+const STANDS = 'What was decided and done stands, and is missing in the record.';
+
+function notRecorded(error: unknown, consequence = UNSENT): ParleyError {
   return new ParleyError(
     'not-recorded',
-    `What happens to the call cannot be written down: ${asFault(error).message} What is not written down is not sent.`,
+    `What happens to the call cannot be written down: ${asFault(error).message} ${consequence}`,
     { cause: error },
   );
 }
