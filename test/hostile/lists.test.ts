@@ -239,7 +239,7 @@ describe('a tool', () => {
         expect((await scene.call()).type).toBe('unknown');
         await change('back', () => work() !== undefined);
         expect(await times()).toBe(2);
-        await change('other', () => (work())?.description === 'another');
+        await change('other', () => work()?.description === 'another');
         expect(await times()).toBe(3);
       },
       // What either gives may reach any server, so that it is no reason to ask.
