@@ -74,12 +74,18 @@ const ANNOTATION = 'x-mcp-header';
 /** True when the annotation's name is anywhere in `node`, down to where no look is taken at it. */
 function mentions(node: object, depth: number): boolean {
   if (depth > MAX_DEPTH) return false;
+  // An array is not walked by its keys: each would be made a text.
+  if (Array.isArray(node)) return node.some((item) => isHolder(item) && mentions(item, depth + 1));
+  if (ANNOTATION in node) return true;
   for (const key in node) {
-    if (key === ANNOTATION) return true;
     const child: unknown = node[key as never];
-    if (typeof child === 'object' && child !== null && mentions(child, depth + 1)) return true;
+    if (isHolder(child) && mentions(child, depth + 1)) return true;
   }
   return false;
+}
+
+function isHolder(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
 }
 
 /** Walks `properties` chains only: annotations anywhere else are misplaced. */
