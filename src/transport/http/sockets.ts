@@ -75,8 +75,9 @@ export class Sockets extends http.Agent {
   limitIdle({ socket, headers }: IncomingMessage): void {
     const kept = this.#kept.get(socket);
     if (kept === undefined) return;
-    const announced = /^timeout=(\d+)/.exec(String(headers['keep-alive']))?.[1];
-    kept.idleMs = announced === undefined ? IDLE_MS : Math.min(IDLE_MS, Number(announced) * 1_000 - 1_000);
+    const announced = String(headers['keep-alive']);
+    const seconds = announced.startsWith('timeout=') ? Number.parseInt(announced.slice('timeout='.length), 10) : NaN;
+    kept.idleMs = seconds >= 0 ? Math.min(IDLE_MS, seconds * 1_000 - 1_000) : IDLE_MS;
   }
 
   /** Destroys every socket and resolves when they are gone. */
