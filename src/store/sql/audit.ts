@@ -26,13 +26,19 @@ export function createAuditTable({ db, read, audited }: Transactions): AuditTabl
   };
 }
 
-/** A record as it is in the table, whatever became of it there: what is no JSON any more is a text, and its hash is wrong. */
+/** A record as it is in the table, whatever became of it there: what is not JSON as it was written is a text, and its hash is wrong. */
 function recordOf({ kind, body, ...rest }: Selectable<Tables['audit']>): AuditRecord {
   return {
     ...rest,
     kind: parsed(() => unescaped(kind), kind),
-    body: parsed(() => JSON.parse(body) as JsonObject, { text: body }),
+    body: parsed(() => asWritten(body), { text: body }),
   };
+}
+
+/** Another text may read as the same object, one in which a name stands twice, say. */
+function asWritten(text: string): JsonObject {
+  const body = JSON.parse(text) as JsonObject;
+  return JSON.stringify(body) === text ? body : { text };
 }
 
 function parsed<T>(parse: () => T, otherwise: T): T {

@@ -90,6 +90,11 @@ test('a store of a newer version is left alone', async () => {
 
 test.each([
   ['a byte that was flipped', `update audit set body = replace(body, '3', '4') where seq = 3`, { seq: 3, fault: 'altered' }],
+  [
+    'a name that was written twice',
+    `update audit set body = replace(body, '{', '{"n":9,') where seq = 3`,
+    { seq: 3, fault: 'altered' },
+  ],
   ['text that is no JSON any more', `update audit set body = '{' where seq = 3`, { seq: 3, fault: 'altered' }],
   ['a record that was taken out', 'delete from audit where seq = 3', { seq: 3, fault: 'missing' }],
   ['a record that was copied over another', copyOver(3, 2), { seq: 3, fault: 'altered' }],
