@@ -43,6 +43,15 @@ describe('what is sent to complete an argument', () => {
     expect(scene.reached().map(({ kind }) => kind)).toEqual(['prompt']);
   });
 
+  it("hides no template of Parley's own files behind a variable that is called uri", async () => {
+    const own = join(scene.directory, 'own');
+    const host = await scene.host('2026-07-28', { store, ownFolders: [own], permissions: { allow: ['s/resource:*'] } });
+    const ref = { type: 'ref/resource', uri: `file://${own}/{uri}` } as const;
+    for (const name of ['uri', 'file'])
+      expect(await host.complete('s', { ref, argument: { name, value: 'x' } })).toMatchObject({ type: 'denied', by: 'policy' });
+    expect(scene.reached()).toEqual([]);
+  });
+
   it('goes to no server that there is none of, and nothing is thrown', async () => {
     const host = await scene.host('2026-07-28', { store });
     expect(await host.complete('nobody', complete)).toMatchObject({ type: 'unknown' });

@@ -353,7 +353,7 @@ export function createRouter(parts: RouterParts): Router & Pick<Gate, 'drained'>
       const target: ReadTarget =
         ref.type === 'ref/prompt'
           ? { kind: 'prompt', server, definition: { name: ref.name, ...about }, args, edited, ...promptOf(server, ref.name) }
-          : { kind: 'resource', server, definition: { name: ref.uri, ...about }, args: { uri: ref.uri, ...args }, edited };
+          : { kind: 'resource', server, definition: { name: ref.uri, ...about }, args: withUri(ref.uri, args), edited };
       return read(target, options, {
         act: (session) => session.complete(params, sessionOptions(options, parts.settings(server))),
         hold: (result) => hold(result, { server }),
@@ -366,6 +366,11 @@ export function createRouter(parts: RouterParts): Router & Pick<Gate, 'drained'>
     const found = registry.snapshot.find('prompt', `${server}/${name}`);
     return found.type === 'found' ? { entry: found.entry } : {};
   }
+}
+
+/** The values of a template's variables with its URI, which one that is called `uri` must not hide from the rules. */
+function withUri(uri: string, args: JsonObject): JsonObject {
+  return { ...args, uri: 'uri' in args ? [uri, args['uri']] : uri };
 }
 
 /** A resource or prompt, or what could complete one of its arguments. */
