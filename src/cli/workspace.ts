@@ -215,6 +215,12 @@ export function refuseUnused(workspace: Workspace, typed: string): void {
   if (name !== undefined) usableServer(workspace, name);
 }
 
+/** @throws ParleyError `config-invalid` when there are servers, none of which can be used */
+export function refuseFaulty(workspace: Workspace): void {
+  if (faulty(workspace).length > 0)
+    throw new ParleyError('config-invalid', 'No server can be used until the configuration is corrected.');
+}
+
 /** Names of servers with an entry that cannot be used. */
 function faulty({ diagnostics }: Workspace): readonly string[] {
   return diagnostics.flatMap(({ level, server }) => (level === 'error' && server !== undefined ? [server] : []));
@@ -259,8 +265,7 @@ const PATIENCE_MS = 10_000;
  */
 export async function settle(host: Host, workspace: Workspace): Promise<void> {
   const { printer, io } = workspace;
-  if (host.servers.length === 0 && faulty(workspace).length > 0)
-    throw new ParleyError('config-invalid', 'No server can be used until the configuration is corrected.');
+  if (host.servers.length === 0) refuseFaulty(workspace);
   await host.settled({ signal: io.signal, ...(host.servers.length > 1 && { withinMs: PATIENCE_MS }) });
   const { servers } = host;
   const absent = servers.filter(({ state }) => state.type !== 'ready');

@@ -75,9 +75,11 @@ describe('a server that is not there', () => {
     expect(got.stderr).toMatch(
       /the variable "PARLEY_NEVER_SET" is not set[^]*Server "s" is left out until \S+ is corrected\.\n$/,
     );
-    const listed = await parley(['tools', 'list']);
-    expect(listed).toMatchObject({ code: 1, stdout: '' });
-    expect(listed.stderr).toMatch(/No server can be used until the configuration is corrected\.\n$/);
+    for (const group of ['tools', 'mcp']) {
+      const listed = await parley([group, 'list']);
+      expect(listed).toMatchObject({ code: 1, stdout: '' });
+      expect(listed.stderr).toMatch(/No server can be used until the configuration is corrected\.\n$/);
+    }
     // Beside one that is well, it is missed where it is named.
     const both = withServers({ s: odd('plain', { env: { KEY: '${PARLEY_NEVER_SET}' } }), well: odd('plain') });
     for (const args of [

@@ -27,7 +27,7 @@ import type { Run } from '../run.ts';
 import { sandboxJson, saySandbox } from '../sandbox.ts';
 import { question } from '../terminal.ts';
 import { addLoginCommands, forgetUnused } from './login.ts';
-import { errorOf, sayState, serverNamed, withHost, type Workspace } from '../workspace.ts';
+import { errorOf, refuseFaulty, sayState, serverNamed, withHost, type Workspace } from '../workspace.ts';
 
 export function addMcpCommands(program: Command, run: Run): void {
   const mcp = program.command('mcp').description('Configure servers and see how they are doing');
@@ -149,6 +149,7 @@ function collect(value: string, before: readonly string[]): readonly string[] {
 
 async function list(workspace: Workspace, connect: boolean): Promise<number> {
   const { config, printer } = workspace;
+  if (config.servers.length === 0) refuseFaulty(workspace);
   if (!connect || config.servers.every(({ enabled }) => !enabled)) {
     const described = config.servers.map(describeServer);
     printer.result({
