@@ -102,13 +102,16 @@ export interface Returned {
   readonly state: string | undefined;
 }
 
-/** The context of one run of a handler. `end` is not for handlers: afterwards nothing more is sent. */
+/**
+ * The context of one run of a handler. `end` is not for handlers: afterwards nothing more is sent. Its functions may be taken out of it,
+ * and are made when they are: most handlers want none.
+ */
 export class CallContext implements Context {
-  readonly request: RequestInfo;
   readonly inputResponses: JsonObject;
   readonly requestState: string | undefined;
   readonly #call: Call;
   readonly #inputs: Inputs;
+  #request: RequestInfo | undefined;
   #lastProgress = -Infinity;
   #questions = 0;
   #over = false;
@@ -116,48 +119,76 @@ export class CallContext implements Context {
   constructor(call: Call, inputs: Inputs, returned: Returned) {
     this.#call = call;
     this.#inputs = inputs;
-    this.request = infoOf(call);
     this.inputResponses = returned.responses;
     this.requestState = returned.state;
+  }
+
+  get request(): RequestInfo {
+    return (this.#request ??= infoOf(this.#call));
   }
 
   get signal(): AbortSignal {
     return this.#call.cancellation.signal;
   }
 
-  readonly progress: Context['progress'] = (progress, total, message) => {
-    if (!Number.isFinite(progress) || progress <= this.#lastProgress) return;
-    this.#lastProgress = progress;
-    this.#call.task?.report(message ?? (total === undefined ? String(progress) : `${progress} of ${total}`));
-    const token = this.request.meta[metaKey.progressToken];
-    if (token === undefined) return;
-    this.#tell(notification.progress, {
-      progressToken: token,
-      progress,
-      ...(total !== undefined && { total }),
-      ...(message !== undefined && { message }),
-    });
-  };
+  get progress(): Context['progress'] {
+    return (progress, total, message) => {
+      if (!Number.isFinite(progress) || progress <= this.#lastProgress) return;
+      this.#lastProgress = progress;
+      this.#call.task?.report(message ?? (total === undefined ? String(progress) : `${progress} of ${total}`));
+      const token = this.request.meta[metaKey.progressToken];
+      if (token === undefined) return;
+      this.#tell(notification.progress, {
+        progressToken: token,
+        progress,
+        ...(total !== undefined && { total }),
+        ...(message !== undefined && { message }),
+      });
+    };
+  }
 
-  readonly log: Context['log'] = (level, data, logger) => {
-    const { logLevel } = this.#call;
-    if (logLevel === undefined || LOGGING_LEVELS.indexOf(level) < LOGGING_LEVELS.indexOf(logLevel)) return;
-    this.#tell(notification.log, { level, ...(logger !== undefined && { logger }), data: data ?? null });
-  };
+  get log(): Context['log'] {
+    return (level, data, logger) => {
+      const { logLevel } = this.#call;
+      if (logLevel === undefined || LOGGING_LEVELS.indexOf(level) < LOGGING_LEVELS.indexOf(logLevel)) return;
+      this.#tell(notification.log, { level, ...(logger !== undefined && { logger }), data: data ?? null });
+    };
+  }
 
-  readonly elicit: Context['elicit'] = (params, options) => this.#ask(ask.elicit(params), options);
-  readonly elicitUrl: Context['elicitUrl'] = (params, options) => this.#ask(ask.elicitUrl(params), options);
-  readonly sample: Context['sample'] = (params, options) => this.#ask(ask.sample(params), options);
-  readonly listRoots: Context['listRoots'] = (options) => safe(this.#ask(ask.listRoots(), options).then(({ roots }) => roots));
+  get elicit(): Context['elicit'] {
+    return (params, options) => this.#ask(ask.elicit(params), options);
+  }
 
-  readonly inputs: Context['inputs'] = <Asks extends Readonly<Record<string, Ask<unknown>>>>(asks: Asks) => {
-    const answers = Object.entries(asks).map(async ([key, question]) => [key, await this.#ask(question, { key })] as const);
-    return safe(Promise.all(answers).then((entries) => Object.fromEntries(entries) as Answers<Asks>));
-  };
+  get elicitUrl(): Context['elicitUrl'] {
+    return (params, options) => this.#ask(ask.elicitUrl(params), options);
+  }
 
-  readonly seal: Context['seal'] = (value) => this.#call.sealer.seal('handler', value, this.#inputs.binding);
-  readonly unseal: Context['unseal'] = (state) => this.#call.sealer.open('handler', state, this.#inputs.binding);
-  readonly detach: Context['detach'] = (retryMs = 1_000) => this.#call.line.detach(this.#call.request.id, retryMs);
+  get sample(): Context['sample'] {
+    return (params, options) => this.#ask(ask.sample(params), options);
+  }
+
+  get listRoots(): Context['listRoots'] {
+    return (options) => safe(this.#ask(ask.listRoots(), options).then(({ roots }) => roots));
+  }
+
+  get inputs(): Context['inputs'] {
+    return <Asks extends Readonly<Record<string, Ask<unknown>>>>(asks: Asks) => {
+      const answers = Object.entries(asks).map(async ([key, question]) => [key, await this.#ask(question, { key })] as const);
+      return safe(Promise.all(answers).then((entries) => Object.fromEntries(entries) as Answers<Asks>));
+    };
+  }
+
+  get seal(): Context['seal'] {
+    return (value) => this.#call.sealer.seal('handler', value, this.#inputs.binding);
+  }
+
+  get unseal(): Context['unseal'] {
+    return (state) => this.#call.sealer.open('handler', state, this.#inputs.binding);
+  }
+
+  get detach(): Context['detach'] {
+    return (retryMs = 1_000) => this.#call.line.detach(this.#call.request.id, retryMs);
+  }
 
   end(): void {
     this.#over = true;

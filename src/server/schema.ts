@@ -81,9 +81,14 @@ export function checkOf(schema: Schema, noun: string): Check {
 
 function checkOfJsonSchema(schema: JsonSchema, noun: string): Check {
   let validate: Validator | undefined;
-  return async (value) => {
-    validate ??= (await import('../protocol/json-schema.ts')).compileSchema(schema, { noun });
-    const result = validate(value);
+  const checkWith = (validator: Validator, value: unknown): Checked => {
+    const result = validator(value);
     return result.valid ? { ok: true, value } : { ok: false, problems: result.errors };
+  };
+  return (value) => {
+    if (validate !== undefined) return checkWith(validate, value);
+    return import('../protocol/json-schema.ts').then(({ compileSchema }) =>
+      checkWith((validate ??= compileSchema(schema, { noun })), value),
+    );
   };
 }

@@ -21,7 +21,7 @@ import type { InputRequired } from './input-required.ts';
 import type { List } from './list.ts';
 import { perform } from './perform.ts';
 import type { Tasks, TaskSupport } from './tasks.ts';
-import { checkOf, describe, type Check, type StandardSchema } from './schema.ts';
+import { checkOf, describe, type Check, type Checked, type StandardSchema } from './schema.ts';
 import { ToolError } from './tool-error.ts';
 
 /** `Args` is what the handler is given. */
@@ -98,7 +98,7 @@ function objectSchema(schema: JsonSchema, owner: string): JsonSchema {
   throw new ParleyError('usage', `The input schema of ${owner} must be of type "object".`);
 }
 
-export async function callTool(tools: List<HeldTool>, tasks: Tasks, call: Call): Promise<JsonObject> {
+export function callTool(tools: List<HeldTool>, tasks: Tasks, call: Call): Promise<JsonObject> | JsonObject {
   const { params, dialect, headers } = call;
   const name = stringParam(params, 'name');
   const tool = tools.get(name);
@@ -112,23 +112,27 @@ export async function callTool(tools: List<HeldTool>, tasks: Tasks, call: Call):
   const args = params['arguments'] ?? {};
   if (!isObject(args)) throw invalidParams('"arguments" is not an object');
   if (headers !== undefined && dialect.era === 'modern') checkParamHeaders(headers, tool.headers, args);
-  const checked = await tool.check(args);
-  if (!checked.ok) {
-    return dialect.encode(method.callTool, failure(`Invalid arguments for tool ${name}:\n${checked.problems.join('\n')}`));
-  }
-  const { task } = tool.definition;
-  const work = (current: Call) => answer(tool, checked.value, current);
-  return dialect.encode(method.callTool, await (task === undefined ? work(call) : tasks.perform(call, task, work)));
+  const checking = tool.check(args);
+  if (checking instanceof Promise) return checking.then((checked) => callChecked(tool, checked, tasks, call));
+  return callChecked(tool, checking, tasks, call);
 }
 
-async function answer(tool: HeldTool, args: unknown, call: Call): Promise<JsonObject> {
-  try {
-    const outcome = await perform(call, (context) => tool.handler(args as never, context));
-    return outcome.type === 'input' ? outcome.result : await resultOf(tool, outcome.value);
-  } catch (error) {
-    if (error instanceof ToolError) return failure(error.message);
-    throw error;
-  }
+function callChecked(tool: HeldTool, checked: Checked, tasks: Tasks, call: Call): Promise<JsonObject> | JsonObject {
+  const { name, task } = tool.definition;
+  const encoded = (result: JsonObject) => call.dialect.encode(method.callTool, result);
+  if (!checked.ok) return encoded(failure(`Invalid arguments for tool ${name}:\n${checked.problems.join('\n')}`));
+  const work = (current: Call) => answer(tool, checked.value, current);
+  return (task === undefined ? work(call) : tasks.perform(call, task, work)).then(encoded);
+}
+
+function answer(tool: HeldTool, args: unknown, call: Call): Promise<JsonObject> {
+  return perform(call, (context) => tool.handler(args as never, context)).then(
+    (outcome) => (outcome.type === 'input' ? outcome.result : resultOf(tool, outcome.value)),
+    (error: unknown) => {
+      if (error instanceof ToolError) return failure(error.message);
+      throw error;
+    },
+  );
 }
 
 function failure(text: string): JsonObject {

@@ -32,7 +32,7 @@ export class Post {
   constructor(response: ServerResponse, options: PostOptions) {
     this.#response = response;
     this.#options = options;
-    response.once('close', () => {
+    response.on('close', () => {
       this.#response = undefined;
       if (this.#stream === undefined && options.waiting.size > 0) options.onUnreachable?.();
     });

@@ -209,7 +209,7 @@ export class Session implements SessionChannel {
 
   #count(response: ServerResponse): void {
     this.#connections++;
-    response.once('close', () => {
+    response.on('close', () => {
       this.#connections--;
       this.#idleSince = this.#options.clock.now();
     });
