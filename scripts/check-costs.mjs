@@ -29,7 +29,7 @@ const FIGURES = {
   'HTTP, 64 calls at once: connections': 0,
   'host over stdio, a call: promises': 14,
   'client and server in one process, a call: promises': 23,
-  'parley/client: files': 63,
+  'parley/client: files': 56,
   'parley --version: files': 4,
   'parley --version: KiB': 733,
   'parley call: files': 14,

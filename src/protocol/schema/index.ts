@@ -1,8 +1,9 @@
+// All but the levels of logging are types alone: of those nothing is loaded.
 export * from './common.ts';
-export * from './content.ts';
-export * from './input.ts';
-export * from './prompt.ts';
-export * from './resource.ts';
-export * from './server.ts';
-export * from './task.ts';
-export * from './tool.ts';
+export type * from './content.ts';
+export type * from './input.ts';
+export type * from './prompt.ts';
+export type * from './resource.ts';
+export type * from './server.ts';
+export type * from './task.ts';
+export type * from './tool.ts';
