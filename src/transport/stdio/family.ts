@@ -38,6 +38,7 @@ export class Family {
   readonly #number: number;
   #leader = 0;
   #kinship: Kinship | undefined;
+  #met: ReadonlySet<number> = new Set();
   #bounds: Bounds | undefined;
   #report: ((excess: Excess) => void) | undefined;
 
@@ -69,6 +70,12 @@ export class Family {
   /** Undefined while there are none, and once it went past them. */
   get bounds(): Bounds | undefined {
     return this.#bounds;
+  }
+
+  /** One that was begun before its parent was made expendable is made so itself. */
+  meet(members: readonly Row[]): void {
+    for (const { pid } of members) if (!this.#met.has(pid)) makeExpendable(pid);
+    this.#met = new Set(members.map(({ pid }) => pid));
   }
 
   exceeded(excess: Excess, seen: readonly Row[]): void {
@@ -149,9 +156,12 @@ function answers(leader: number): boolean {
   }
 }
 
-/** Lets the system end it before others when memory runs out, and write next to nothing of it to the disk when it crashes. */
-function makeExpendable(leader: number): void {
-  const folder = `/proc/${String(leader)}`;
+/**
+ * Lets the system end a process, and those it begins from then on, before others when memory runs out, and write next to nothing of
+ * it to the disk when it crashes.
+ */
+function makeExpendable(pid: number): void {
+  const folder = `/proc/${String(pid)}`;
   try {
     writeFileSync(`${folder}/coredump_filter`, '0');
     const before = Number(readFileSync(`${folder}/oom_score_adj`, 'utf8'));

@@ -31,8 +31,10 @@ const WIDE: Bounds = { maxServerProcesses: 1_000, maxServerMemoryBytes: 2 ** 40,
 function server(pids: readonly number[], bounds: Partial<Bounds> = {}) {
   const exceeded: Excess[] = [];
   const tables: (readonly number[])[] = [];
+  const met: number[] = [];
   return {
     bounds: { ...WIDE, ...bounds },
+    meet: (members: readonly Row[]) => void met.push(...members.map(({ pid }) => pid)),
     exceeded: (excess: Excess) => void exceeded.push(excess),
     among(table: readonly Row[]) {
       tables.push(table.map(({ pid }) => pid));
@@ -40,6 +42,7 @@ function server(pids: readonly number[], bounds: Partial<Bounds> = {}) {
     },
     heard: exceeded,
     tables,
+    met,
   };
 }
 
@@ -54,6 +57,7 @@ describe.runIf(process.platform === 'linux')('a look', () => {
     const pids = [one, two] as number[];
     const few = server(pids, { maxServerProcesses: 2 });
     expect(await look(few, server([three as number]))).toEqual([]);
+    expect(few.met.sort()).toEqual([one, two].sort());
     expect(await look(server(pids, { maxServerProcesses: 1 }), server([three as number], { maxServerProcesses: 1 }))).toEqual([
       { limit: 'maxServerProcesses', allowed: 1, observed: 2 },
     ]);

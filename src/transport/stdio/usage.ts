@@ -23,6 +23,8 @@ interface Bounded {
   readonly bounds: Bounds | undefined;
   /** Those of `table` that belong to it. */
   among(table: readonly Row[], isMarked: IsMarked): readonly Row[];
+  /** These processes of it run, and are within its bounds as far as is known yet. */
+  meet(members: readonly Row[]): void;
   /** It went past a bound. `seen`: processes of it that ran just now. */
   exceeded(excess: Excess, seen: readonly Row[]): void;
 }
@@ -72,7 +74,8 @@ export class UsageWatch {
     const found = [...this.#membersByServer()];
     for (const [server, members] of found) {
       const excess = server.bounds && excessAtOnce(members, server.bounds);
-      if (excess !== undefined) server.exceeded(excess, members);
+      if (excess === undefined) server.meet(members);
+      else server.exceeded(excess, members);
     }
     for (const [server, members] of found) {
       const excess = server.bounds && (await excessOfMemory(members, server.bounds));
