@@ -1,5 +1,5 @@
-// One HTTP exchange after another with one server, over node:http and node:https: connecting, redirects, compressed bodies and
-// caps. Knows nothing of JSON-RPC, and never sends anything twice that may have arrived.
+// One HTTP exchange after another with one server, over node:http: redirects, compressed bodies, faults and caps. The sockets are
+// those of sockets.ts. Knows nothing of JSON-RPC, and never sends anything twice that may have arrived.
 import { isAscii } from 'node:buffer';
 import http, { type ClientRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import { nextTick } from 'node:process';
@@ -68,7 +68,7 @@ const DISCARDED_MS = 1_000;
 const CUT_AFTER_MS = 5_000;
 const UTF8 = new TextDecoder();
 
-/** Sockets to one origin, kept for later requests. */
+/** Exchanges with one origin, over sockets that are kept for later ones. */
 export class HttpLine {
   readonly #sockets: Sockets;
   readonly #origin: URL;
