@@ -1,6 +1,6 @@
 // The one gate before every server, whatever way a request came and whatever it asks for: decided, asked for, written down, checked
 // once more, sent. What is not written down is not sent, and nothing in here throws at its caller.
-import { randomUUID } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { isParleyError, ParleyError, RpcError, type ErrorCode } from '../../errors.ts';
 import type { Clock } from '../../base/index.ts';
 import type { Session } from '../../client/index.ts';
@@ -139,7 +139,7 @@ export function createGate(parts: GateParts): Gate {
   const { clock, entries } = parts;
   const drains: (() => void)[] = [];
   /** The ids of calls are of one stem, which nobody else has, and counted. */
-  const stem = `call_${randomUUID()}`;
+  const stem = `call_${randomBytes(12).toString('base64url')}`;
   let calls = 0;
   let underWay = 0;
 
