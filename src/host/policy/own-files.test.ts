@@ -2,7 +2,7 @@ import { linkSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } 
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { afterAll, expect, it } from 'vitest';
+import { afterAll, expect, it, vi } from 'vitest';
 import { createOwnFiles } from './own-files.ts';
 import { LOCAL_PLACES } from './places.ts';
 
@@ -82,6 +82,22 @@ it('a file can be Parley’s own by itself, and nothing beside it is', () => {
   const ofFile = createOwnFiles([file], { ...LOCAL_PLACES, home, workingDirectory: () => project });
   for (const path of [file, 'rules.jsonc', 'same.jsonc', `tee ${file}`]) expect(ofFile('files', { path })).toBeDefined();
   for (const path of [project, 'notes.txt', `${file}2`]) expect(ofFile('files', { path })).toBeUndefined();
+});
+
+it('a link is found in a folder of many names, in one that is new, and soon after it was made', async () => {
+  const crowded = join(home, 'crowded');
+  const late = join(home, 'late');
+  mkdirSync(crowded);
+  for (let at = 0; at < 1_100; at++) writeFileSync(join(crowded, `file${String(at)}`), '');
+  symlinkSync(own, join(crowded, 'a link'));
+  const places = { ...LOCAL_PLACES, home, workingDirectory: (server: string) => (server === 'crowded' ? crowded : late) };
+  const found = createOwnFiles([own], places);
+  expect(found('crowded', { path: 'a link/parley.jsonc' })).toBeDefined();
+  expect(found('crowded', { path: 'no link/parley.jsonc' })).toBeUndefined();
+  expect(found('late', { path: 'link/parley.jsonc' })).toBeUndefined();
+  mkdirSync(late);
+  symlinkSync(own, join(late, 'link'));
+  await vi.waitFor(() => expect(found('late', { path: 'link/parley.jsonc' })).toBeDefined());
 });
 
 it('the words of a text are all read, however many there are', () => {

@@ -1,7 +1,8 @@
 // Parley's own folders and files: no call may name them or what is in them, whatever a rule allows. Whoever could write there would
 // allow himself everything; whoever could read there has the sign-ins and the key of the audit.
-import { lstatSync, readdirSync, statSync } from 'node:fs';
+import { lstatSync, opendirSync, readdirSync, statSync, type Dir } from 'node:fs';
 import { basename, isAbsolute, join, resolve } from 'node:path';
+import { systemClock } from '../../base/index.ts';
 import type { JsonObject } from '../../jsonrpc/index.ts';
 import type { Places } from './places.ts';
 import { compileUnderAny, placesIn } from './under.ts';
@@ -14,6 +15,13 @@ const BETWEEN_WORDS = /[\s"'`;|&<>()=,]+/;
 
 /** Characters that a program puts before a path in one word with it, as `@file` and `host:file`. */
 const BEFORE_PATH = /[@:[\]{}]+/;
+
+/** Characters of a name; no disk has one that is longer. */
+const LONGEST_NAME = 255;
+
+/** Names of one folder that are kept, and milliseconds for which they are. */
+const MOST_NAMES = 1_000;
+const MOMENT_MS = 20;
 
 /** Words of one text that are looked for on the disk; others are read only. */
 const MOST_WORDS = 64;
@@ -28,6 +36,7 @@ export function createOwnFiles(folders: readonly string[], places: Places): OwnF
   const nowhere: Places = { ...places, realpath: () => undefined };
   const readsSo = compileUnderAny([...folders, ...folders.flatMap((folder) => realOf(folder, places))], nowhere);
   const names = folders.map((folder) => basename(folder).toLowerCase());
+  const entries = createEntries();
   const isOwn = (path: string, server: string) =>
     leadsThere(path, server) || placesIn(path).some((place) => isLinkedToOne(place, folders));
 
@@ -35,7 +44,9 @@ export function createOwnFiles(folders: readonly string[], places: Places): OwnF
   function isPlace(text: string, server: string): boolean {
     if (isPath(text)) return isOwn(text, server);
     const base = places.workingDirectory(server);
-    return base !== undefined && placesIn(text).some((place) => mayBeIn(base, place) && isOwn(resolve(base, place), server));
+    return (
+      base !== undefined && placesIn(text).some((place) => mayBeIn(base, place, entries) && isOwn(resolve(base, place), server))
+    );
   }
 
   /** The word that names it, and nothing else of the text: it is written down. */
@@ -71,11 +82,62 @@ function realOf(folder: string, { realpath }: Places): readonly string[] {
 }
 
 /** False for what surely leads nowhere from `base`, as most words do. */
-function mayBeIn(base: string, text: string): boolean {
+function mayBeIn(base: string, text: string, entries: Entries): boolean {
   const [first = ''] = text.trim().split('/', 1);
   if (first === '' || first.startsWith('.') || /[\\%:~$]|\.\./.test(text)) return true;
+  return first.length <= LONGEST_NAME && entries.mayHave(base, first);
+}
+
+interface Entries {
+  /** False when the folder surely has no entry of this name. */
+  mayHave(folder: string, name: string): boolean;
+}
+
+/**
+ * What there is in folders, read once for all the texts that are looked at in one moment: asking for each costs more than all else that
+ * is done for a call. Whoever is quick enough to use that could as well change a link between the decision and the call.
+ */
+function createEntries(): Entries {
+  const listed = new Map<string, { readonly at: number; readonly names: ReadonlySet<string> | undefined }>();
+  return {
+    mayHave(folder, name) {
+      const at = systemClock.now();
+      let listing = listed.get(folder);
+      if (listing === undefined || at - listing.at > MOMENT_MS) {
+        listing = { at, names: namesIn(folder) };
+        listed.set(folder, listing);
+      }
+      return listing.names?.has(name.toLowerCase()) ?? exists(`${folder}/${name}`);
+    },
+  };
+}
+
+/** The names in a folder, in lower case; undefined where they are too many, or others may lead to the same entries. */
+function namesIn(path: string): ReadonlySet<string> | undefined {
+  if (process.platform !== 'linux') return undefined;
+  let folder: Dir;
   try {
-    return lstatSync(resolve(base, first), { throwIfNoEntry: false }) !== undefined;
+    folder = opendirSync(path, { bufferSize: MOST_NAMES });
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ENOENT' ? new Set() : undefined;
+  }
+  const names = new Set<string>();
+  try {
+    for (let entry = folder.readSync(); entry !== null; entry = folder.readSync()) {
+      if (names.size === MOST_NAMES) return undefined;
+      names.add(entry.name.toLowerCase());
+    }
+    return names;
+  } catch {
+    return undefined;
+  } finally {
+    folder.closeSync();
+  }
+}
+
+function exists(path: string): boolean {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
   } catch {
     return true;
   }
