@@ -1,6 +1,5 @@
 // One HTTP exchange after another with one server, over node:http: redirects, compressed bodies, faults and caps. The sockets are
 // those of sockets.ts. Knows nothing of JSON-RPC, and never sends anything twice that may have arrived.
-import { isAscii } from 'node:buffer';
 import http, { type ClientRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import { nextTick } from 'node:process';
 import { pipeline, type Readable } from 'node:stream';
@@ -8,6 +7,7 @@ import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import { isParleyError, ParleyError } from '../../errors.ts';
 import { LIMITS, overLimit, systemClock, type Clock, type StopSignal } from '../../base/index.ts';
 import { seconds } from '../../jsonrpc/index.ts';
+import { asciiOf } from '../framing/text.ts';
 import { lowerCased, type Headers } from './headers.ts';
 import { Sockets } from './sockets.ts';
 
@@ -256,11 +256,6 @@ function mediaTypeOf(contentType = ''): string {
   return contentType.split(';', 1)[0]!.trim().toLowerCase();
 }
 
-/** The text of UTF-8, without a byte order mark. Most is ASCII, which takes a third of the time as such. */
-function textOf(bytes: Buffer): string {
-  return isAscii(bytes) ? bytes.toString('latin1') : UTF8.decode(bytes);
-}
-
 /** Status, headers and body of one answer. The body is read once, by `stream` or `text`, or discarded. */
 export class HttpAnswer {
   readonly status: number;
@@ -312,7 +307,8 @@ export class HttpAnswer {
       const done = () => {
         cutting?.cancel();
         const all = chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks);
-        resolve(textOf(all.length > maxBytes ? all.subarray(0, maxBytes) : all));
+        const kept = all.length > maxBytes ? all.subarray(0, maxBytes) : all;
+        resolve(asciiOf(kept) ?? UTF8.decode(kept));
       };
       const fail = (error: Error) => {
         if (beyond === 'cut' && !this.#signal.aborted) return done();
