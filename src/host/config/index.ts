@@ -5,7 +5,7 @@ export { type Diagnostic, type DiagnosticLevel, formatDiagnostic } from './diagn
 export { addServer, type AddOptions, type Edited, type EditPlace, removeServer, setEnabled } from './edit.ts';
 export { type AskInput, expandServer, type Surroundings } from './expand-server.ts';
 export { type Loaded, loadConfig, type LoadOptions } from './load.ts';
-export { programName } from './lookup.ts';
+export { programName, startFolder } from './lookup.ts';
 export { type ConfigPaths, configPaths, ownFolders, type Standpoint } from './paths.ts';
 export type {
   HostConfig,

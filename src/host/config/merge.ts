@@ -98,7 +98,7 @@ function appliesTo(addition: Entry, winners: ReadonlyMap<string, Entry>): boolea
   const { scope } = addition.source;
   if (winner === undefined) {
     // It may be that of another project, or of another user.
-    if (scope === 'user' || scope === 'machine') return false;
+    if (isForEveryFolder(scope)) return false;
     addition.document.report(
       'notice',
       addition.path,
@@ -154,9 +154,14 @@ function define(
   };
 }
 
+/** True for what is meant for every project, and not for this one. */
+function isForEveryFolder(scope: Scope): boolean {
+  return scope === 'user' || scope === 'machine';
+}
+
 /** True for a server that is meant for every folder, and would run what some folder has in it instead. */
 function standsApart({ source: { scope } }: Entry, launch: StdioLaunch): boolean {
-  return (scope === 'user' || scope === 'machine') && launch.cwd === undefined && looksInItsFolder(launch);
+  return isForEveryFolder(scope) && launch.cwd === undefined && looksInItsFolder(launch);
 }
 
 /** The limits that hold for all servers, and what the administrator said of them. */
@@ -183,8 +188,7 @@ function limitsFor(layers: readonly Entry[], all: AllLimits): Limits {
 
 /** Trust that was given to a name in every project does not pass to whatever a project calls by that name. */
 function trustedPart(layer: Entry, winner: Entry, below: Settings): Settings {
-  const isForAll = layer.source.scope === 'user' || layer.source.scope === 'machine';
-  if (!isForAll || winner.source.scope !== 'project') return layer.settings;
+  if (!isForEveryFolder(layer.source.scope) || winner.source.scope !== 'project') return layer.settings;
   const { trusted, reviewedTools, oauth, private: marked, sandbox, ...rest } = layer.settings;
   if (trusted === true || reviewedTools !== undefined || oauth !== undefined || marked === false) {
     const why = 'this project defines a server of that name itself. Set them in your own settings for this project (local scope)';

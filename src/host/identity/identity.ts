@@ -10,6 +10,7 @@ import { locate } from '../../transport/stdio/index.ts';
 import {
   describeServer,
   programName,
+  startFolder,
   type HttpLaunch,
   type Launch,
   type Scope,
@@ -86,8 +87,7 @@ function placesOf(launch: Launch): readonly string[] {
 async function stdioFacts(launch: StdioLaunch, scope: Scope, options: IdentityOptions): Promise<JsonObject> {
   const { command, args, env, cwd, privateCwd, sandbox } = launch;
   // Where it starts.
-  const folder =
-    cwd === undefined && scope !== 'project' ? process.cwd() : resolve(options.workspaceFolder, placed(cwd ?? '.', options));
+  const folder = startFolder(scope, cwd === undefined ? cwd : placed(cwd, options), options.workspaceFolder);
   const runs = (text: string) => fileFacts(placed(text, options), folder);
   const scripts: Record<string, unknown> = {};
   for (const file of scriptsOf(command, args)) {

@@ -1,8 +1,7 @@
 // Where paths lead on this machine. The only thing that the policy asks the world, and only for rules with `under`.
 import { lstatSync, realpathSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { resolve } from 'node:path';
-import type { ServerDefinition } from '../config/index.ts';
+import { startFolder, type ServerDefinition } from '../config/index.ts';
 
 export interface Places {
   /** What `~` stands for. */
@@ -29,8 +28,7 @@ export function placesOf(
     if (written.kind !== 'stdio' || written.cwd?.includes('${') === true) continue;
     // A folder of its own has a name that nobody knows before.
     if (written.cwd === undefined && written.privateCwd === true) continue;
-    const base = source.scope === 'project' ? workspaceFolder : process.cwd();
-    directories.set(name, written.cwd === undefined ? base : resolve(workspaceFolder, written.cwd));
+    directories.set(name, startFolder(source.scope, written.cwd, workspaceFolder));
   }
   return { home, realpath, workingDirectory: (server) => directories.get(server) };
 }
