@@ -299,16 +299,17 @@ function refused(name: string, error: Error): ParleyError {
 }
 
 /** How a server is doing, in one line or, with what it wrote before it stopped, a few. */
-export function sayState({ state, definition }: ServerStatus): string {
+export function sayState(status: ServerStatus): string {
+  const { state } = status;
   switch (state.type) {
     case 'ready':
       return `connected, ${state.session.revision}`;
     case 'connecting':
-      return state.error === undefined ? 'still connecting' : failure(state.error, definition.name);
+      return state.error === undefined ? 'still connecting' : failure(errorOf(status), status.name);
     case 'waiting':
     case 'needs-auth':
     case 'failed':
-      return failure(state.error, definition.name);
+      return failure(errorOf(status), status.name);
     case 'idle':
     case 'closed':
       return state.type;
@@ -321,8 +322,7 @@ export function sayState({ state, definition }: ServerStatus): string {
 const TAIL_LINES = 20;
 
 function failure(error: Error, name: string): string {
-  const { message: whole } = error instanceof RpcError ? refused(name, error) : error;
-  const message = visible(whole.replace(`Server "${name}": `, ''));
+  const message = visible(error.message.replace(`Server "${name}": `, ''));
   const tail = stderrOf(error);
   return tail === undefined ? message : `${message}\n${gutter(tail)}`;
 }
